@@ -29,9 +29,9 @@ class CallGraph:
     """The references between the global functions of a module.
 
     The methods take functions by name or as global variables, and raise `DiagnosticError` for other names. All mentions
-    count as references, called or not. `names[f]` lists the functions of the module that f refers to, in order of
-    first use; `order` lists all functions, each after those it refers to, except in cycles; `recursive` holds the
-    functions that can reach themselves.
+    count as references, called or not. `names[f]` lists the functions of the module that f refers to, in order of first
+    use. `order` lists all functions, each after those it refers to, except in cycles. `recursive` holds the functions
+    that can reach themselves.
 
     >>> mod = passlab.parse("def @f(%x: float32) { exp(%x) } def @main(%x: float32) { @f(@f(%x)) }")
     >>> print(relay.analysis.CallGraph(mod))

@@ -1,8 +1,8 @@
 """The import of `tvm.NAME`: a finder on Python's import path, which reads the table of addresses.
 
 A module is either passlab's own under a second name, so that classes are the same objects at both addresses, or an
-`Overlay`: a few names of its own in front of the names of a module of passlab. Submodules that the table does not list
-are looked up below the module that their parent stands for.
+`Overlay`. An overlay puts a few names of its own in front of the names of a module of passlab. Submodules that the
+table does not list are looked up below the module that their parent stands for.
 
 The file begins with names and modules of TVM that passlab lacks: they can be imported, and their first use raises an
 error.

@@ -90,7 +90,7 @@ def infer_value(input_val: Expr, params: Mapping[str, Any], mod: IRModule | None
 
 
 def fold_constant(node: Expr, mod: IRModule | None = None) -> Any:
-    """Return an expression with what is constant computed."""
+    """Return the expression with its constant subexpressions computed."""
     module = IRModule.from_expr(Function(free_vars(node), node))
     return get_pass("FoldConstant")(module)["main"].body
 

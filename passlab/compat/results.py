@@ -1,7 +1,7 @@
 """While `tvm` is importable, arrays that leave passlab have the methods of TVM's arrays.
 
 `install` wraps the functions and methods that return arrays, and the arrays of constants; they return the same memory
-as an `NDArray`. Some further members behave as in TVM, where passlab is stricter or leaner. The tables below list all
+as an `NDArray`. Some further members get TVM's looser behaviour. The tables below list all
 changes. `uninstall` restores everything. At the end are the operators that the library DNNL computes.
 
 The file begins with the record of attributes that TVM's own programs test with, and renderers of findings.

@@ -40,8 +40,8 @@ RUNNER = "passlab.notebook.grader"  # the module that runs one notebook
 class Grade:
     """One exercise of one student: `outcome` is right, wrong, empty, crashed, timeout or missing.
 
-    *Empty* is a cell that is still as it was given or was never run, *crashed* one that raised an error, *timeout* one
-    that did not end; *missing* is an exercise that its notebook no longer has.
+    *Empty* is a cell that is still as it was given or was never run. *Crashed* is a cell that raised an error,
+    *timeout* one that did not end, and *missing* an exercise that its notebook no longer has.
     """
 
     student: str

@@ -9,8 +9,8 @@
 
 An answer is any Python value: a number, a text, a program, a pass, an instrument. `...` stands for one not given yet.
 An error that an answer raises becomes part of the verdict, and so does an answer that does not end: no answer ends the
-lesson. The first wrong answer gets no hint; each *different* one that fails the same requirement gets one hint more,
-also where the exercise was made anew in between, as happens when its cell runs again (`Tries`).
+lesson. The first wrong answer gets no hint. Each *different* answer that fails the same requirement then gets one hint
+more, also where the exercise was made anew in between, as happens when its cell runs again (`Tries`).
 """
 
 from __future__ import annotations

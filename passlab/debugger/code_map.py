@@ -1,8 +1,8 @@
 """`CodeMap`: the static side of a trace: what each instruction reads and writes, its kernel, operators and source.
 
 A program point is the number of an instruction, counted through all functions of a program. A program is any object
-with `functions` whose instructions have `reads` and `writes`: an executable of the virtual machine, or the nodes of a
-graph or of a Relay function (`node_code`), so that one debugger steps them all.
+with `functions` whose instructions have `reads` and `writes`. It can be an executable of the virtual machine, or the
+nodes of a graph or of a Relay function (`node_code`), so one debugger steps them all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Definitions of random operators: Threefry-4x64 (Salmon et al., SC 2011) in Python integers; see `elements`.
 
-A key is ten words of 64 bits: four words of the hash key, two of the path (a bit for each split: right or left), two of
-the counter, and two with the bit of the next split.
+A key is ten words of 64 bits. The hash key has four of them, the path two (a bit for each split: right or left), and
+the counter two. Two more hold the bit of the next split.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`diff`: the structural difference of two programs, as data; renaming and renumbering are not changes.
 
 `diff(a, b)` takes modules, functions or expressions. The result says for every node whether it stayed, moved (into a
-fused function, under a let), changed in some field, was added or removed; it counts operators before and after, and
-has a summary in one sentence.
+fused function, under a let), changed in some field, was added or removed. It counts operators before and after, and has
+a summary in one sentence.
 """
 
 from __future__ import annotations

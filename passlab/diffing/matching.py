@@ -1,9 +1,10 @@
 """`Matching`: which node of one program corresponds to which node of another.
 
-Equal programs are paired node by node. In others, nodes are paired in four steps, each linear in nodes and edges: the
-same object; the same value (by value numbering through lets and through parameters of directly called functions, so
-that renaming, binding and fusing move a node but do not change it); the same operator on operands that are already
-paired; and the rest by operator, in order. The first two steps pair unchanged nodes, the others changed ones.
+Equal programs are paired node by node. In others, nodes are paired in four steps, each linear in nodes and edges. First
+come nodes that are the same object, then nodes that have the same value. Values are numbered through lets and through
+parameters of directly called functions, so renaming, binding and fusing move a node but do not change it. The third
+step pairs the same operator on operands that are already paired, and the fourth pairs the rest by operator, in order.
+The first two steps pair unchanged nodes, the others changed ones.
 """
 
 from __future__ import annotations

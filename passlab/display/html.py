@@ -1,9 +1,8 @@
 """The one place where text becomes markup: `tag` builds elements, and escapes everything that is not its own markup.
 
 Names, strings and messages of programs are hostile. They may become text between tags, and the `title`, `alt` and
-`aria-label` of an element; every other attribute takes only what this module checks: styles without addresses, names
-of classes, numbers, paths of numbers, and encoded pictures. Control and bidirectional characters become
-visible escapes.
+`aria-label` of an element. Every other attribute takes only what this module checks: styles without addresses, names of
+classes, numbers, paths of numbers, and encoded pictures. Control and bidirectional characters become visible escapes.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ class HasFrame(Protocol):
 class View:
     """Base of all views: its text and its HTML are drawn from one list of parts.
 
-    `kind` is the name of its data; `script` is the module in `static` that shows it live, "" for views without a
-    widget; `whole` says how to see the rest of a text that is longer than `limits.output_bytes`.
+    `kind` is the name of its data. `script` is the module in `static` that shows it live, "" for views without a
+    widget. `whole` says how to see the rest of a text that is longer than `limits.output_bytes`.
 
     >>> view = display.operators_view(passlab.parse("def @main(%x: float32) { exp(%x) }"))
     >>> isinstance(view, display.View), view.text() == str(view), "<" in view.html()

@@ -1,8 +1,8 @@
 """`Assembly`: turns the banners of a dump into steps: the unit of each pass, its texts before and after, its verdict.
 
 One `Assembly` serves all formats. It keeps the state of the program as a table of units (functions, operations with
-symbols), pairs banners of before and after, and gives an exact verdict only where the dump proves one: by before and
-after, by a verdict of the compiler, or by whole programs; otherwise a range of passes.
+symbols), and pairs banners of before and after. It gives an exact verdict only where the dump proves one: by before and
+after, by a verdict of the compiler, or by whole programs. Otherwise it gives a range of passes.
 
 What `extents` leaves of a body is other output, of the pass that ran when it was printed.
 """

@@ -1,8 +1,8 @@
 """Verdicts: what a dump proves about each pass, and what it leaves open.
 
-The rules, in order: a verdict of the compiler in the banner; the comparison of before and after; the comparison of
-consecutive whole programs; the comparison with the latest text of the unit, where no pass without text can have changed
-it. Everything else is "unknown", with the range of steps that may have made the change.
+The rules, in order: a verdict of the compiler in the banner; then the comparison of before and after, and of
+consecutive whole programs. Last comes the comparison with the latest text of the unit, where no pass without text can
+have changed it. Everything else is "unknown", with the range of steps that may have made the change.
 """
 
 from __future__ import annotations

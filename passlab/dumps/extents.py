@@ -8,8 +8,8 @@
     Running analysis: AAManager on f             other output
 
 Each language has a scanner, which knows the lines of its programs and no message of any compiler. What is not of the
-language is other output. A program that begins and is not closed is cut off; some languages do not close theirs (a
-module of LLVM, a script of Python), so that a program of them at the end of a dump may be cut off as well.
+language is other output. A program that begins and is not closed is cut off. Some languages do not close theirs (a
+module of LLVM, a script of Python), so one of their programs at the end of a dump may also be cut off.
 """
 
 from __future__ import annotations

@@ -284,7 +284,7 @@ _ASM_QUIET = re.compile(r"^\s*(?:$|\.[a-z_]|//|#(?!\s*%)|;|\S+:\s*(?:[;#@/].*)?$
 def _asm_places(lines: list[str], context: str) -> list[Places]:
     """Return the places of assembly or PTX: `.loc` counts for the instructions up to the next one.
 
-    The calls around an inlined line are those of the last `.loc` with the place that `inlined_at` names, or in the
+    The calls around an inlined line come from the last `.loc` with the place that `inlined_at` names, or from the
     comment behind it.
     """
     files = {}

@@ -402,8 +402,8 @@ class TextRecording(Tabular):
     def lines_of(self, place: str, step: Any = None) -> Table:
         """Return the lines that come from a line of the user's source, written `softmax.py:8`.
 
-        These are the lines of every version of every unit, each after the step that made the version; with `step` only
-        those of the program after it. Lines of what was inlined come from the line of the call, too.
+        These are the lines of every version of every unit, each after the step that made the version; with `step`, only
+        the lines of the program after it. Lines of inlined code also come from the line of the call.
         """
         return self.source_map.lines_of(place, None if step is None else self.number_of(step))
 

@@ -1,7 +1,8 @@
 """Stages: the passes of a program under the stages of its compilation, in whatever language each stage is.
 
-A kernel of Triton goes through TTIR, TTGIR, LLVM IR and the assembly of its target; a function of JAX through its
-jaxpr, StableHLO, HLO and a kernel for each fusion; a model in IREE through its phases and the code of each executable.
+A kernel of Triton goes through TTIR, TTGIR, LLVM IR and the assembly of its target. A function of JAX goes through its
+jaxpr, StableHLO, HLO and a kernel for each fusion, and a model in IREE through its phases and the code of each
+executable.
 """
 
 from __future__ import annotations

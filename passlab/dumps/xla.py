@@ -1,7 +1,7 @@
 """XLA and JAX: a folder of `--xla_dump_to`, one of `JAX_DUMP_IR_TO`, or both as one recording.
 
-A function of JAX has a jaxpr and a program of StableHLO; its module of XLA, which has the same name, has HLO after each
-pass that changed something, and for each kernel the passes of an emitter in MLIR, and LLVM IR.
+A function of JAX has a jaxpr and a program of StableHLO. Its module of XLA, which has the same name, has HLO after each
+pass that changed something. For each kernel it has the passes of an emitter in MLIR, and LLVM IR.
 """
 
 from __future__ import annotations

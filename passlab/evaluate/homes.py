@@ -1,8 +1,8 @@
 """The activation that evaluates each node of a function, and the nodes evaluated before a branch is entered.
 
 A node that is used in several scopes belongs to the innermost one around all its uses, as ToANormalForm binds it. Its
-turn is at its first use. If that is inside a branch, an arm, a closure or the body of a `let`, and the node has
-effects, it is evaluated before that scope is entered; a pure node is evaluated when it is needed.
+turn is at its first use. If that is inside a branch, an arm, a closure or the body of a `let`, a node with effects is
+evaluated before that scope is entered. A pure node is evaluated when it is needed.
 """
 
 from __future__ import annotations

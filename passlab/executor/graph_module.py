@@ -280,7 +280,7 @@ class GraphModule(RunsByInputs):
         return self._info({n: self.rows[i] for n, i in self.inputs.items() if n not in self.param_names})
 
     def get_output_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
-        """Return the shapes and the dtypes of the outputs, by name; equal names stand for the first of them."""
+        """Return the shapes and the dtypes of the outputs, by name; a repeated name refers to its first output."""
         names = self._output_names()
         return self._info({name: self._result_number(self.graph.heads[names.index(name)]) for name in names})
 

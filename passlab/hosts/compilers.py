@@ -28,8 +28,8 @@ _MLIR = ("--mlir-disable-threading", "--mlir-print-ir-before-all", "--mlir-print
 class Tool:
     """One tool: the options that record its passes, the options that stop after a number of them, its reducer.
 
-    `whole` prints the whole program with each pass; `{n}` in `limit` is the number of passes to run, in `rewrites`
-    that of rewrites; `log` prints them; `text` makes the output a text, and `nowhere` throws it away.
+    `whole` prints the whole program with each pass. In `limit`, `{n}` is the number of passes to run, in `rewrites` the
+    number of rewrites; `log` prints them. `text` makes the output a text, and `nowhere` throws it away.
     """
 
     name: str

@@ -36,8 +36,8 @@ def record(
 
     With `whole`, each pass prints the whole program: `rec.save_before` then writes it with its metadata, and the dump
     is larger. `save` is a file for the dump. With `reports`, the remarks of LLVM and the times of a second run, which
-    prints no program, are joined to the steps. After `seconds` the run ends; what was printed so far is recorded, as
-    that of a run that crashes or is interrupted, and `rec.notes` says so. Raises `DumpError` for an unknown or missing
+    prints no program, are joined to the steps. After `seconds` the run ends. What was printed so far is recorded, as
+    for a run that crashes or is interrupted, and `rec.notes` says so. Raises `DumpError` for an unknown or missing
     tool, and for a run that printed no pass.
     """
     if callable(command):

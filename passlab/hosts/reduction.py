@@ -1,8 +1,8 @@
 """`reduce`: the smallest input on which the compiler still does wrong, made by the compiler's own reducer.
 
-llvm-reduce and mlir-reduce run a test on each candidate. The test is a small program that asks this process; so the
-check may be a Python function, and each reducer gets the exit status that it wants (0 for llvm-reduce, any other one
-for mlir-reduce). The smallest candidate so far is kept, whatever happens to the reducer.
+llvm-reduce and mlir-reduce run a test on each candidate. The test is a small program that asks this process, so the
+check may be a Python function. Each reducer gets the exit status that it wants (0 for llvm-reduce, any other one for
+mlir-reduce). The smallest candidate so far is kept, whatever happens to the reducer.
 """
 
 from __future__ import annotations

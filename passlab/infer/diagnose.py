@@ -48,8 +48,8 @@ def name_of(expr: Expr) -> str:
 def place_in(expr: Expr, parent: Expr) -> SourceLocation | None:
     """Return the source location of `expr` as a child of `parent`.
 
-    A variable is one object at all its uses, and has the span of its binder, so a use is searched in the text of
-    the parent; if it is ambiguous, the span of the parent is returned.
+    A variable is one object at all its uses, and has the span of its binder, so a use is searched in the text of the
+    parent. If it is ambiguous, the span of the parent is returned.
     """
     span = parent.span
     if not isinstance(expr, (Var, GlobalVar)) or span is None:

@@ -1,8 +1,8 @@
 """Exhaustiveness of `match`: the values that no clause covers.
 
-The clauses form a matrix of patterns, decomposed column by column: a column in which any row names a constructor (or a
-tuple) splits the values by constructor, and each part keeps the rows that still match (Maranget, "Warnings for pattern
-matching", 2007). A part without rows is a missing case. Rows are linked lists, so that a deep pattern costs no more
+The clauses form a matrix of patterns, decomposed column by column (Maranget, "Warnings for pattern matching", 2007). A
+column in which any row names a constructor (or a tuple) splits the values by constructor, and each part keeps the rows
+that still match. A part without rows is a missing case. Rows are linked lists, so that a deep pattern costs no more
 than its size.
 """
 

@@ -1,8 +1,8 @@
 """The order in which the nodes of a program are typed.
 
-A schedule lists each untyped node once, after its children, with marks in between: `BindLet` after the value of a `let`
-and before its body, where the variable gets its type; `EnterFunction` before a value that is a function;
-`EnterClause` before an arm, where the variables of its pattern get their types. A typed subgraph is not entered.
+A schedule lists each untyped node once, after its children, with marks in between. `BindLet` stands after the value of
+a `let` and before its body, where the variable gets its type. `EnterFunction` stands before a value that is a function,
+and `EnterClause` before an arm, where the variables of its pattern get their types. A typed subgraph is not entered.
 Variables are listed at their first use.
 """
 

@@ -1,7 +1,7 @@
 """Types of nodes that a rewrite creates, if they are known without inference.
 
-A rebuilt node has the type of the original if each of its children has the type of the child that it replaces, because
-the type of a node follows from its own fields and the types of its children. So after a pass, inference visits only
+The type of a node follows from its own fields and the types of its children. A rebuilt node therefore has the type of
+the original if each of its children has the type of the child that it replaces. So after a pass, inference visits only
 nodes below which a type changed or is missing.
 
 A type that depends on signatures of global functions or definitions of data types is valid only where these are the

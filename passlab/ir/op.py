@@ -109,17 +109,17 @@ class OpSpec:
 
     `inputs` names the arguments (`variadic` if any number may follow); `attrs` is the record class of its attributes.
     `relation` computes the result type from the input types, statically and at run time. `kernel(attrs, *arrays,
-    out=None)` computes with NumPy: tuple arguments are passed as tuples of arrays, several results are returned as a
-    tuple; with `out` (an array, or a tuple of arrays) the result is also written there and `out` returned. `raw` is the
-    kernel without its guard against NumPy's warnings, for an executor that has switched them off itself
+    out=None)` computes with NumPy: tuple arguments are passed as tuples of arrays, and several results are returned as
+    a tuple. With `out` (an array, or a tuple of arrays) the result is also written there and `out` returned. `raw` is
+    the kernel without its guard against NumPy's warnings, for an executor that has switched them off itself
     (`np.errstate(all="ignore")`) for a whole run. `shape_function(attrs, *arrays)` computes the result type of an
     operator whose result shape depends on data.
 
     `layout(call, arguments)` converts a call to other data layouts (`passlab.op.layout_rules`); an operator without it
     gets its data in the original layout. `precision` is None if the effect of shorter floats is unknown.
 
-    For people and tests: `doc` describes the result, `shapes` maps input shapes to result shapes, `source` names the
-    algorithm; `example` is a call in Relay text; `edge_cases` are calls at the limits of what is legal
+    For people and tests: `doc` describes the result, `shapes` maps input shapes to result shapes, and `source` names
+    the algorithm. `example` is a call in Relay text, and `edge_cases` are calls at the limits of what is legal
     (`passlab.op.edge_cases`). `registered` says that a user declared the operator in Relay's way, step by step
     (`passlab.op.registered`), `arguments` what that user wrote about its arguments. `extra` holds the facts that users
     register for the operator, each at its level in `levels`; `declared` keeps the fields of this record that such a

@@ -23,5 +23,5 @@ class Released(NamedTuple):
 
 
 def release_data(constant: Constant, compute: Callable[[], Array]) -> None:
-    """Let a constant drop its array until it is next read; `compute` must then return an array of the same bits."""
+    """Release the array of a constant; `compute` restores it bit for bit when it is next read."""
     object.__setattr__(constant, "_data", Released(constant.tensor_type, compute))

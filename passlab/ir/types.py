@@ -1,6 +1,6 @@
 """The types of Relay. Types are hash-consed: equal types are the same object, so `is` compares them.
 
-Inference compares types all the time, and a type can be large: a tuple of two equal tuples, sixty levels deep, has 2^60
+Inference compares types all the time, and a type can be large. A tuple of two equal tuples, sixty levels deep, has 2^60
 parts when it is written out, and sixty when each is there once. So a constructor first asks the table of types
 (`_intern`), whose keys hold the parts of a type by their ids:
 
@@ -17,16 +17,16 @@ parts when it is written out, and sixty when each is there once. So a constructo
     True
 
 Type variables and unknowns are compared by identity: two variables named A are two variables. Two generic function
-types that differ only in the names of their parameters are therefore different objects, so that each prints as it was
-written, but they are equal (`==`) with one hash, and so are types that contain them:
+types that differ only in the names of their parameters are therefore different objects, so each prints as it was
+written. But they are equal (`==`) with one hash, and so are types that contain them:
 
     >>> A, B = TypeVar("A"), TypeVar("B")
     >>> f, g = FuncType([A], A, [A]), FuncType([B], B, [B])
     >>> f is g, f == g, hash(f) == hash(g)
     (False, True, True)
 
-What questions need (does a type hold an unknown, a size that is not known?) is noted when a type is made (`_inside`),
-from its parts, so that no question walks a type; walks that remain are loops.
+Questions such as "does this type hold an unknown, or an unknown size?" are answered when a type is made (`_inside`),
+from its parts. So no question walks a type, and the walks that remain are loops.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Type(Immutable):
     `parts` is the number of types in the type's text: a type is a graph, whose text repeats shared parts.
 
     `_token` and `_form` are caches of `forms`. `_inside` is the union of the `_bit`s of the classes of types in it, so
-    that `holds` takes constant time: a wide tuple may be the type of every `let` before it, and must not be searched
+    that `holds` takes constant time. A wide tuple may be the type of every `let` before it, and must not be searched
     for each.
 
     >>> isinstance(relay.TensorType((2,), "float32"), relay.Type)

@@ -15,10 +15,10 @@ children and is listed at once:
 Children come in evaluation order (`CHILDREN`): a call's callee before its arguments, a let's variable, value, body,
 a function's parameters before its body, a match's data before its clauses (pattern variables, then the arm).
 
-`rewrite` goes over that list once and builds a new node only where a child is new (`WITH_CHILDREN`), so that what a
-pass does not touch stays the same object, and "did anything change?" is `new is old`. The result of a rule is not
-visited again: a pass that needs a fixed point repeats itself. Its rule gets each node twice, `pre` as it was and `post`
-with rewritten children; it recognises the node by `pre` and builds from `post`. Parts of `pre` are not rewritten:
+`rewrite` goes over that list once and builds a new node only where a child is new (`WITH_CHILDREN`). What a pass does
+not touch stays the same object, and "did anything change?" is `new is old`. The result of a rule is not visited again:
+a pass that needs a fixed point repeats itself. Its rule gets each node twice, `pre` as it was and `post` with rewritten
+children; it recognises the node by `pre` and builds from `post`. Parts of `pre` are not rewritten:
 
     >>> from passlab import relay
     >>> x = relay.var("x", shape=(2,), dtype="float32")

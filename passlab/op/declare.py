@@ -293,7 +293,7 @@ class Python:
     `names` maps parameters to the attribute or input of another name (several names receive the elements of the
     value). `fixed` are attributes without parameters, and `dynamic` is the operator for attributes known only at run
     time. `prepare` changes values that depend on one another, and returns the attributes that share the name of an
-    input. `finish` converts the call to the result of the function.
+    input. `finish(call)` builds the value that the function returns.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
     "take(%x: (2, 3), %i: (2) int32 = [0, 7], axis=-1)"
 
-is a legal use of `take`. The first use of a variable states its shape; without a dtype it is tried with each dtype that
+is a legal use of `take`. The first use of a variable states its shape. Without a dtype it is tried with each dtype that
 the operator accepts, and a `T` in the call (`dtype="T"`) is replaced by that dtype as well. A variable with a value
 always has that value; the test that runs the case fills the others, also with NaN, infinities, -0 and the extreme
 values of the dtype.

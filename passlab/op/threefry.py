@@ -2,7 +2,7 @@
 
 A key is ten 64-bit words: 4 of key, 2 of path (the splits that led here), 2 of counter, 2 that mark the next bit of the
 path. Random words are the Threefry-4x64 hash, in 20 rounds, of path and counter under the key. They agree with TVM's
-bit for bit, and so differ from the paper's in three ways: a mixed word uses the sum just written, no key is added at
+bit for bit, and so differ from the paper's in three ways. A mixed word uses the sum just written, no key is added at
 the end, and the number of a block is added to path and counter alike.
 
 Sources: Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3" (2011); Claessen, Palka, "Splittable
@@ -307,7 +307,7 @@ def multinomial(attrs: Attrs, key: Array, probs: Array) -> tuple[Array, Array]:
     """The next key, and indices drawn with the given probabilities (negative ones count as 0)."""
     guard_size((*probs.shape, attrs.num_samples), np.dtype(np.float32), "multinomial")
     if probs.shape[-1] == 0:
-        raise RunError(Diagnostic("nothing can be drawn: there are no probabilities"))
+        raise RunError(Diagnostic("`probs` is empty: there is nothing to draw from"))
     weights = np.maximum(probs.astype(np.float32), np.float32(0))
     cumulative = np.cumsum(weights / weights.sum(axis=-1, keepdims=True), axis=-1)
     next_key, numbers = _unit_numbers(key, (*probs.shape[:-1], attrs.num_samples), "float32")

@@ -5,7 +5,7 @@
     )
     rec["TTGIR"].diff(), rec.lines_of("softmax.py:8")
 
-Triton's pass managers have no callbacks; they print. The kernel is compiled in a process of its own (a fork), so that
+Triton's pass managers have no callbacks; they print. The kernel is compiled in a process of its own (a fork). So
 nothing that Triton prints reaches the session, no option of LLVM stays set, and a crash of the compiler ends no
 session. Each stage has a file for what it prints and one for its result.
 """
@@ -104,9 +104,9 @@ def record(
     """Compile a kernel and return the recording of all its passes, under the stages of the compilation.
 
     `kernel` is a function under `@triton.jit` (or `@triton.autotune` above it). `signature` has the types of its
-    arguments as Triton writes them (`*fp32`, `i32`; `*fp32:16` for a pointer to 16 bytes, `i32:16` for a multiple of
-    16), by name or in order, without those that are `tl.constexpr`: these have their values in `constexprs`. `target`
-    is `cuda:90`, `hip:gfx942` or a `GPUTarget`; without one it is the GPU of this machine. `options` are options of the
+    arguments as Triton writes them, by name or in order: `*fp32`, `i32`, `*fp32:16` for a pointer to 16 bytes, `i32:16`
+    for a multiple of 16. Arguments that are `tl.constexpr` have no type there, but a value in `constexprs`. `target` is
+    `cuda:90`, `hip:gfx942` or a `GPUTarget`; without one it is the GPU of this machine. `options` are options of the
     back end (`num_warps`, `num_stages`, ...).
 
     A pass that fails is the last step. Raises `DumpError` for a kernel, signature or target that Triton does not take,

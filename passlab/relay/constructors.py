@@ -15,7 +15,7 @@ from passlab.ir.adt import Constructor
 
 
 class StandIn(type):
-    """The metaclass of stand-ins; each names the class that it stands for."""
+    """Metaclass of TVM's class names; `isinstance` asks the class in `stands_for`."""
 
     stands_for: type | tuple[type, ...]
 

@@ -62,8 +62,8 @@ def bind_beside_effects(
 ) -> Function:
     """Return `function` with each node for which `is_bound(node)` holds bound by a `let`, and effects in order.
 
-    A let evaluates its value before its body. So if one of those nodes has effects, or if a value with effects is used
-    outside of its let, all nodes with effects are bound, and lets inside values are spliced into the enclosing lets.
+    A let evaluates its value before its body. So all nodes with effects are bound if one of those nodes has effects, or
+    if a value with effects is used outside of its let. Lets inside values are then spliced into the enclosing lets.
     """
     is_movable, order, plan = Movability(mod), post_order(function.body), plan or BindingPlan(function)
     moved = (*filter(is_bound, order), *plan.values_used_outside())
@@ -158,10 +158,11 @@ class _Rebinding:
 class BindingPlan:
     """The order and scopes in which the nodes of a function body are bound.
 
-    `order` lists the nodes, children first; `let_var` maps a node to the variable of the let that binds it;
-    `scope[node]` is the innermost scope around all uses, `inner[node]` the scopes that the node opens; `crossing` holds
-    the nodes that several blocks use (a let opens a scope, but belongs to its block). A constant, which costs nothing,
-    is in it only if its first use is in an inner block. Atoms are in neither, except variables that a let renames.
+    `order` lists the nodes, children first; `let_var` maps a node to the variable of the let that binds it.
+    `scope[node]` is the innermost scope around all uses, and `inner[node]` the scopes that the node opens. `crossing`
+    holds the nodes that several blocks use (a let opens a scope, but belongs to its block). A constant, which costs
+    nothing, is in it only if its first use is in an inner block. Atoms are in neither, except variables that a let
+    renames.
     """
 
     def __init__(self, function: Function) -> None:

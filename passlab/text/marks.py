@@ -1,7 +1,7 @@
 """Printed text with marks that map ranges to nodes, for highlighting, hover and the tracing of values.
 
 While a program is printed with marks, each marked range is wrapped in control characters, which printed Relay never
-contains (they are escaped in names and strings); `MarkedText` removes them when its text or marks are first used. Plain
+contains (they are escaped in names and strings). `MarkedText` removes them when its text or marks are first used. Plain
 printing pays nothing for this.
 """
 

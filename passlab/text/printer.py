@@ -1,9 +1,9 @@
 """Programs to Relay text in TVM's layout: `astext` with version and metadata, `pretty` without, `render` with marks.
 
 The printed text parses back to an equal program with the same sharing and the same constants, bit for bit; printing
-that again gives the same text. A comment after each typed node shows its type. Where TVM's text would not parse back,
-this one differs: floats have as many digits as they need, integers of every width and `bfloat16` print in place,
-special names and escaped strings are quoted, `extern type` is marked, and indentation stops growing at 50 levels.
+that again gives the same text. A comment after each typed node shows its type. This text differs from TVM's where TVM's
+would not parse back. Floats have as many digits as they need, integers of every width and `bfloat16` print in place,
+and special names and escaped strings are quoted. `extern type` is marked, and indentation stops growing at 50 levels.
 """
 
 from __future__ import annotations

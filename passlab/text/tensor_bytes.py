@@ -1,7 +1,8 @@
 """Tensors as base64 text of TVM's binary NDArray: encoding and decoding, bit for bit.
 
-The layout, little-endian: magic number (8 bytes), reserved (8), device type and id (4 + 4), rank (4), dtype as code (1:
-0 int, 1 uint, 2 float, 4 bfloat, 7 and 8 the two float8), bits (1), lanes (2), shape (8 each), byte count (8), bytes.
+The layout is little-endian: magic number (8 bytes), reserved (8), device type and id (4 + 4), rank (4), code of the
+dtype (1), bits (1), lanes (2), shape (8 each), byte count (8), bytes. The codes are 0 int, 1 uint, 2 float, 4 bfloat, 7
+and 8 the two float8.
 """
 
 from __future__ import annotations

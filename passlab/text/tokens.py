@@ -376,7 +376,7 @@ _SLIPS = (
     _Slip("an expression", r"\*$", r"\* ", "a power is written `power(%x, %y)`"),
     _Slip("a `)`", "", f"{_WORD}=", "put a `,` before it"),
     *(_Slip(f"a `{close}`", "", r"\[ ", _ELEMENTS) for close in ")};"),
-    _Slip("a `;`", "", "", "a binding ends in `;`, and the expression it is for follows"),
+    _Slip("a `;`", "", "", "end the binding with `;`, then write the expression that uses it"),
     _Slip("the number of a tuple element", "", _WORD, "an operator stands before its arguments: `{word}(...)`"),
 )
 

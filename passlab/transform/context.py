@@ -34,9 +34,9 @@ _log = logging.getLogger("passlab.transform")
 class Instrument(Protocol):
     """The methods of an instrument that the pass manager calls. `passlab.instrument.PassInstrument` is the base class.
 
-    Three more methods are optional: `pass_skipped(run, reason)` is called when a pass does not run;
+    Three more methods are optional. `pass_skipped(run, reason)` is called when a pass does not run.
     `rewrite_observer(run)` returns a function that is called as `observer(old, new, rule)` for each node that the pass
-    replaces; `rewrite_permit(run)` returns a function that is called as `permit(rule)` before each rewrite by a named
+    replaces. `rewrite_permit(run)` returns a function that is called as `permit(rule)` before each rewrite by a named
     rule, and refuses it by returning False. Both may return None. `run` is the `PassRun`: the pass, the context, the
     module it starts from.
     """

@@ -183,8 +183,8 @@ class Executable:
     def placement(self, providers: Choice = None) -> Table:
         """Return where each kernel runs and why: its number, name, device, what computes it, and the reason.
 
-        `providers` are those of a `VirtualMachine`; its own executable, `vm.machine.exe`, has them already. Operators
-        without a counterpart in the provider run on NumPy, on the host; shape functions always do.
+        `providers` are the providers of a `VirtualMachine`; its own executable, `vm.machine.exe`, has them already.
+        Operators without a counterpart in the provider run on NumPy, on the host; shape functions always do.
         """
         exe = self
         if providers is not None or not self.providers:

@@ -26,8 +26,8 @@ their serialized forms come from Relay's virtual machine.
     Traceback (most recent call last):
     passlab.errors.VerifyError: error: the instruction if is cut off
 
-Why is the code text? Because a step of the debugger, a function compiled to Python and a recorded run need it in three
-forms, and a Python function could be called by all three only for the price of a call for each instruction.
+Why is the code text? A step of the debugger, a function compiled to Python and a recorded run need it in three forms.
+One Python function for all three would cost a call for each instruction.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ class VirtualMachine:
     arrays.
 
     `memory_cfg` is "naive" (each storage is new memory), "pooled" (memory is reused when nothing refers to it), a dict
-    of these by device, or None: kernels then allocate their results where a storage has no other use. Raises `RunError`
-    for other settings and while constants of the executable are missing.
+    of these by device, or None. With None, kernels allocate their results where a storage has no other use. Raises
+    `RunError` for other settings and while constants of the executable are missing.
 
     `run(*args, **named)` runs `main`; `invoke(name, *args)` any function; inputs may be set beforehand.
 

@@ -2,8 +2,8 @@
 
 Counting the live bytes at each allocation would cost more than the allocation. So a run has a budget, which
 allocations use up. When it is empty, the bytes reachable from all frames are counted, and the rest up to the limit
-`live_bytes` is the new budget (at least a `SHARE` of the limit, by which small objects may exceed it). Large tensors
-are counted before they are allocated.
+`live_bytes` is the new budget. The budget is at least a `SHARE` of the limit, by which small objects may exceed it.
+Large tensors are counted before they are allocated.
 """
 
 from __future__ import annotations

@@ -17,8 +17,7 @@ of change, which occurrence), and a program whose results become wrong. The sear
 else.
 
 This page is written by `python -m tests.planted.report`. *Nodes* and *lines* count the smallest program and the script
-that shows the fault. The goal is fewer than 12 nodes and 25 lines; the word *short* in the last column marks an answer that misses
-a goal.
+that shows the fault. The goal is fewer than 12 nodes and 25 lines; *misses* in the last column marks an answer that misses a goal.
 
 """
 
@@ -34,7 +33,7 @@ def page(rows: dict[str, dict[str, object]]) -> str:
     lines += ["| Fault | Kind | What is named | Where | Nodes | Lines | |", "|---|---|---|---|---|---|---|"]
     for name, row in rows.items():
         where = str(row.get("by", "")).split(" (")[0].replace("|", "/")
-        mark = "short" if short[name] else ""
+        mark = "misses" if short[name] else ""
         pair = (row.get("culprit") or "nothing", where, row.get("nodes", ""), row.get("lines", ""), mark)
         lines.append(f"| {name} | {FAULTS[name].kind} | " + " | ".join(str(cell).strip() for cell in pair) + " |")
     return HEAD + "\n".join(lines) + "\n"

@@ -58,7 +58,7 @@ def @main(%xs: List[int32]) -> int32 { @sum(@map(%xs), 0) }
 
 
 def frames_of(text: str, count: int) -> int:
-    """The largest number of frames while a program runs on a list of so many numbers."""
+    """The largest number of frames while a program runs on a list of `count` numbers."""
     mod = passlab.parse(text)
     trace = vm.Debugger(mod, as_list(mod, list(range(count)))).trace
     return max(len(trace[n].stack) for n in range(len(trace)))

@@ -57,9 +57,9 @@ class Frame:
     """A function of a module, a closure, a fused function, a choice (`if`, `match`), or an arm of a choice.
 
     `box` stands for it in the frame around it. `items` are its boxes and inner frames, `flows` the values between them,
-    `results` the items whose value it returns, `text` its result where no item computes it, `hidden` boxes that its
-    title tells of, and `before` pairs of items of which the second one is evaluated later. `key` stands for the
-    titles on the way to it: it is the same in programs in which the frame is the same.
+    and `results` the items whose value it returns. `text` is its result where no item computes it, and `hidden` holds
+    the boxes that its title tells of. `before` holds pairs of items of which the second one is evaluated later. `key`
+    stands for the titles on the way to it: it is the same in programs in which the frame is the same.
     """
 
     number: int

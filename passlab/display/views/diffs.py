@@ -171,7 +171,7 @@ def diff_view(difference: Diff) -> DiffView:
 
 
 def lines_with_changes(difference: Diff) -> tuple[ProgramLines, ProgramLines]:
-    """Return the lines of two long programs, of each as many as are shown, from a little before the first change on."""
+    """Return the visible lines of two long programs, starting shortly before the first change."""
     fates = [fate for function in difference.changed for fate in function.changed_nodes]
     before, after = marked_text(difference.before), marked_text(difference.after)
     first = min(

@@ -5,8 +5,8 @@ and a backward graph, or one for inference. Each goes through the post-grad pass
 ends as code. Each graph is one unit: `0/0`, `0/0 forward`, `0/0 backward`. Graphs of different compilations never
 follow one another.
 
-Nothing here knows the list of PyTorch's records: a payload is a graph if it reads like one, records `before_x` and
-`after_x` are the two sides of a pass `x`, and the parameters of a graph say whether it is a forward or a backward one.
+Nothing here knows the list of PyTorch's records. A payload is a graph if it reads like one, and records `before_x` and
+`after_x` are the two sides of a pass `x`. The parameters of a graph say whether it is a forward or a backward one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`from_onnx` imports an ONNX model as a Relay module.
 
-In the order of the file: whether all operators are supported, the types of the inputs, the file of a model and the
-tensors next to it, which are read with care since a model may come from anywhere, and `from_onnx`.
+In the order of the file: whether all operators are supported; the types of the inputs; the model's file and the tensors
+next to it, read with care because a model may come from anywhere. `from_onnx` comes last.
 """
 
 from __future__ import annotations
@@ -506,9 +506,9 @@ def from_onnx(
     holds the model's metadata (documentation, version), and its source the names of inputs, outputs and sizes, for
     `to_onnx`.
 
-    Raises `ModelError` if `model` is not a model, for unsupported operators (all of them at once) and for wrong shapes;
-    `FileAccessError` for a path that cannot be read; `MissingPackageError` without the package `onnx`; `LimitError` for
-    a model that is too large.
+    Raises `ModelError` if `model` is not a model, for unsupported operators (all of them at once) and for wrong shapes.
+    Raises `FileAccessError` for a path that cannot be read, `MissingPackageError` without the package `onnx`, and
+    `LimitError` for a model that is too large.
 
     >>> model = frontend.to_onnx(passlab.parse("def @main(%x: Tensor[(1, 4), float32]) { nn.relu(%x) }"))
     >>> mod, params = frontend.from_onnx(model)

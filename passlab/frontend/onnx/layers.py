@@ -72,7 +72,7 @@ def layer_of(
 
     `translate(builder, inputs, capture)` translates the node for other inputs, in a program of its own: `capture`
     returns the parameter for a value around it. `expected` are the results of a translation into the program, None
-    without one; those of the function must have their types.
+    without one; the results of the function must have their types.
     """
     inner = CallBuilder()
     inner.span, inner.config = outer.span, outer.config

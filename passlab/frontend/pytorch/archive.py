@@ -1,9 +1,9 @@
 """The files of `torch.export.save`, checked before torch reads them: nothing in them is run.
 
 A `.pt2` file is an archive: the graph in JSON, weights as raw bytes. But torch unpickles some of its members (sample
-inputs, weights that are not plain tensors, objects of classes), evaluates the text of symbolic sizes, imports modules
-that the structure of the arguments names, and calls any function that a node names. `safe_archive` copies what a
-program needs, and refuses the rest by name:
+inputs, weights that are not plain tensors, objects of classes). It also evaluates the text of symbolic sizes, imports
+modules that the structure of the arguments names, and calls any function that a node names. `safe_archive` copies what
+a program needs, and refuses the rest by name:
 
     models/model.json                     copied; texts that torch evaluates, imports or calls are checked one by one
     data/weights, data/constants          copied where the configuration says that they are raw bytes

@@ -234,10 +234,10 @@ def from_pytorch(exported_program: Any, freeze_params: bool = False) -> tuple[IR
     `exported_program` is the result of `torch.export.export(model.eval(), args)`, the path of a `.pt2` file, or a
     stored program (`passlab.frontend.pytorch.program`: the path of a `.json` file or its contents), which is read
     without torch. The parameters of `main` are the tensors in the arguments of the model in their order, nested ones
-    and keyword arguments flattened, then parameters and buffers that it uses, whose values are the second result;
-    `freeze_params=True` makes these constants. Dimensions that were exported as dynamic are `?`. The result is a
-    tensor, or a tuple of the tensors in the results in their order, followed by the values that the program writes into
-    its buffers. The source of each Relay node is the line of Python that created it.
+    and keyword arguments flattened. After them come the parameters and buffers that it uses, whose values are the
+    second result; `freeze_params=True` makes these constants. Dimensions that were exported as dynamic are `?`. The
+    result is a tensor, or a tuple of the tensors in the results in their order, followed by the values that the program
+    writes into its buffers. The source of each Relay node is the line of Python that created it.
 
     Operators without an entry are expanded by PyTorch's own decompositions. Raises `ModelError` if it is not an
     exported program and for unsupported operators (all of them at once); `MissingPackageError` without the package

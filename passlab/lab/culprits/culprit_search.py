@@ -4,10 +4,10 @@
     culprit.sentences, culprit.event, culprit.rewrite, culprit.node, culprit.module
     culprit.script("bug.py"), culprit.notebook("bug.ipynb")
 
-The search records the pipeline, holds every step to its contract on inputs of many kinds, looks for the guilty rewrite
-and the passes that the fault needs, shrinks the program, and lists what it did not examine. Where every pass is right,
-it compares executors and names the wrong kernel. Its stages are `bisect`, `reduce` and `compare_executors`, which can
-be called one by one. It ends after `seconds`, or when it is interrupted, with the best answer so far.
+The search records the pipeline and holds every step to its contract on inputs of many kinds. It looks for the guilty
+rewrite and the passes that the fault needs, shrinks the program, and lists what it did not examine. Where every pass is
+right, it compares executors and names the wrong kernel. Its stages are `bisect`, `reduce` and `compare_executors`,
+which can be called one by one. It ends after `seconds`, or when it is interrupted, with the best answer so far.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cuts out of a large program around its wrong operator, which spare `reduce` many steps.
 
 `neighbourhood` is the operator with some of those above it, for a pass that can be run on it again. `Cut` is the part
-of both programs, before and after the pass, with the operands as parameters and their recorded values: it needs no
+of both programs, before and after the pass, with the operands as parameters and their recorded values. It needs no
 second run of the pass, which may do something only in the large program.
 """
 

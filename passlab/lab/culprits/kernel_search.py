@@ -3,7 +3,7 @@
     wrong = wrong_kernel(mod, trial, seconds=2.0)
     wrong.operator, wrong.module, wrong.finding
 
-Each call of an operator is computed a second time, by the definition, on the same arguments; then the operator runs
+Each call of an operator is computed a second time, by the definition, on the same arguments. Then the operator runs
 alone, on draws of its own types and on its declared edge cases, which the program may not reach. Definitions loop over
 elements: tensors that are too large for them are compared on the small draws alone.
 """

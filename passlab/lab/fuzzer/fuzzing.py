@@ -444,8 +444,8 @@ def fuzz(
 ) -> Campaign:
     """Look for programs that a pass (or pipeline) breaks, until `most` kinds of failures are found or time is up.
 
-    With `programs` it ends after that number of programs, which are the same for the same seed; with `seconds=None`
-    neither the search nor a program nor a reduction has a time limit, so that results do not depend on the speed of the
+    With `programs` it ends after that number of programs, which are the same for the same seed. With `seconds=None`
+    neither the search nor a program nor a reduction has a time limit, so results do not depend on the speed of the
     machine. A pass without contract is held to `default_contract`. `progress(stage, text, seconds_left)` is called for
     each program. With a `directory` the campaign there is resumed and saved at the end. Raises `PassError` for passes
     that do not exist.

@@ -2,7 +2,7 @@
 
 A recorder notes the pairs (old, new) of every rewrite. This module turns them into one table: the origin of each node.
 A node that was only moved, or rebuilt because a child changed, keeps the maker of the original node. Nodes that a pass
-built without noting them are collected from the module after the pass, each once over the whole recording; those
+built without noting them are collected from the module after the pass, each once over the whole recording. Nodes
 without a span are matched with the nodes before the pass, as in a diff.
 """
 
@@ -159,9 +159,10 @@ class Provenance:
     def _origin_of_built(self, event: Event, node: Expr, old: Expr | None) -> Origin:
         """Return the origin of a node that was built with the replacement of `old`.
 
-        A node that has the span of an older one and differs only by its children was rebuilt from that one; without a
-        span, or where several nodes have one span, so was a node that is like `old`, or that a diff matches with an
-        older one. A match that is certain counts whatever the nodes are; others where they differ by children only.
+        A node that has the span of an older one and differs only by its children was rebuilt from that one. Without a
+        span, or where several nodes have one span, a node was rebuilt from `old` if it is like `old`, or if a diff
+        matches the two. A match that is certain counts whatever the nodes are; others where they differ by children
+        only.
         """
         older, sure, matched = self._by_its_span(node), True, False
         if older is None:

@@ -1,8 +1,8 @@
 """Values as Python that makes them again in a new process: functions, closures, classes, objects, arrays, passes.
 
-What belongs to an installed package is imported, what users wrote is written again: a function or a class with all
-that it reads; a closure by a function that is called with the variables of its cells; an object by a call of its class
-with its attributes, or by these alone. Nothing is run. `UnwritableError` names what cannot be written.
+What belongs to an installed package is imported; what users wrote is written again. A function or a class is written
+with all that it reads, and a closure as a function that is called with the variables of its cells. An object becomes a
+call of its class with its attributes, or these alone. Nothing is run. `UnwritableError` names what cannot be written.
 """
 
 from __future__ import annotations

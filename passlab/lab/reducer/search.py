@@ -95,7 +95,9 @@ class ReductionSearch:
         outcome = self._oracle.one(self.best)
         if outcome.why == FALSE:
             what = "the predicate does not hold for the whole program"
-            raise PassError(Diagnostic(what, hint="the predicate must be true of programs with the fault"))
+            raise PassError(
+                Diagnostic(what, hint="`lab.reduce` needs a predicate that is true for the failing program")
+            )
         if not outcome.holds:
             name, _, reason = outcome.why.partition(": ")
             raise PassError(

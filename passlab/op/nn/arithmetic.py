@@ -1,8 +1,8 @@
 """The number formats in which sums of products are computed.
 
 NumPy's matrix product is fast (BLAS) for float32 and float64 only. Other formats are computed in one of these if the
-result is then the same or better: half floats in float32, small integers in float64 (exact below 2**53), and rounded or
-wrapped to the result format once at the end.
+result is then the same or better, and rounded or wrapped to the result format once at the end. So half floats are
+computed in float32, and small integers in float64 (exact below 2**53).
 """
 
 from __future__ import annotations

@@ -67,8 +67,8 @@ def conv_signature(
 class ConvGeometry(NamedTuple):
     """The properties of one kind of convolution, for its type relation over `rank` spatial axes.
 
-    `weight_shape(data, attrs)` is the shape of a weight of unknown type, None if the attributes do not determine it;
-    `channels(data, weight, attrs)` checks the weight and returns the output channels; `size(axis, length, taps, attrs,
+    `weight_shape(data, attrs)` is the shape of a weight of unknown type, None if the attributes do not determine it.
+    `channels(data, weight, attrs)` checks the weight and returns the output channels. `size(axis, length, taps, attrs,
     window)` is the length of a spatial axis of the result.
     """
 

@@ -1,7 +1,7 @@
 """Convolution of arrays with NumPy and BLAS, for any number of spatial axes.
 
-Patches are copied block by block into a matrix (im2col) and multiplied with the weight; a 1x1 window needs no copy;
-with few output channels the rows of the window are stacked (`convolve_stacked`), and depthwise windows are summed tap
+Patches are copied block by block into a matrix (im2col) and multiplied with the weight; a 1x1 window needs no copy.
+With few output channels the rows of the window are stacked (`convolve_stacked`), and depthwise windows are summed tap
 by tap (`depthwise`). Data is an array (N, C, *S) or, with `last`, (N, *S, C). Source of the reduction to a matrix
 product: Chellapilla et al., "High performance convolutional neural networks for document processing" (2006).
 
@@ -474,7 +474,7 @@ def _patches(x: Array, window: Window, kernel: tuple[int, ...], size: tuple[int,
     """Return a view of the padded data as patches (n, C, *K, *size).
 
     If rows are short, or windows have a stride along them, the elements that each tap of the last axis reads are copied
-    first: patches then consist of long runs, where copying row by row would take longer.
+    first. Patches then consist of long runs, where copying row by row would take longer.
     """
     stride, dilation, width = window.strides[-1], window.dilation[-1], size[-1]
     taps = tuple(s * d for s, d in zip(x.strides[2:], window.dilation, strict=True))

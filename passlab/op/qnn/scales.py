@@ -2,8 +2,8 @@
 
 A quantized tensor of integers q represents the numbers `scale * (q - zero_point)`; scale and zero point are scalars, or
 have one element for each slice along an axis. A change of scale is computed in integers, as in hardware: the ratio of
-scales is a fixed-point number with 31 bits of fraction (Jacob et al., "Quantization and Training of Neural Networks for
-Efficient Integer-Arithmetic-Only Inference", 2018).
+scales is a fixed-point number with 31 bits of fraction. See Jacob et al., "Quantization and Training of Neural Networks
+for Efficient Integer-Arithmetic-Only Inference", 2018.
 """
 
 from __future__ import annotations

@@ -41,9 +41,9 @@ class MergeCompilerRegions(FunctionPass):
     """Merge a region with the regions that produce its inputs, where they have the same compiler, and drop the marks
     between.
 
-    Two regions stay apart if a path between them leaves both, since the merged region would then depend on itself, and
-    if they are in different scopes, so that nothing is computed earlier or more often. Raises `PassError` if the marks
-    do not form regions.
+    Two regions stay apart if a path between them leaves both, since the merged region would then depend on itself. They
+    also stay apart if they are in different scopes, so that nothing is computed earlier or more often. Raises
+    `PassError` if the marks do not form regions.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

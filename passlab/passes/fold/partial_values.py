@@ -17,8 +17,8 @@ class Value:
     """An abstract value: the `atom` that holds it at run time, and the parts that are known now.
 
     `data` is the array, or the tuple of data, if all of it is known; `fields` are the fields of a tuple or of a
-    `constructor`; `closure` is a function that can be inlined; `is_cell` marks a reference created here. `born` is the
-    creation number of the value.
+    `constructor`. `closure` is a function that can be inlined, and `is_cell` marks a reference created here. `born` is
+    the creation number of the value.
     """
 
     __slots__ = ("atom", "born", "closure", "constructor", "data", "fields", "is_cell")

@@ -118,8 +118,8 @@ class FuseOps(FunctionPass):
 class FusionGraph:
     """The dataflow of a function: `nodes` in topological order, `index` their numbers.
 
-    `pattern[n]` is the fusion pattern of node n, `outputs[n]` its users as (number, pattern of the edge), and
-    `outside[n]` whether it has a use that cannot be fused: the result of a function, a let, a branch.
+    `pattern[n]` is the fusion pattern of node n, and `outputs[n]` its users as (number, pattern of the edge).
+    `outside[n]` says whether it has a use that cannot be fused: the result of a function, a let, a branch.
     """
 
     def __init__(self, root: Expr) -> None:

@@ -25,10 +25,10 @@ class AlterOpLayout(FunctionPass):
 
     Functions are registered with `relay.op.register_alter_op_layout("nn.conv2d")`. Each gets (attrs, args, types,
     out_type) and returns an expression, or None for no change. If the returned call and the original one both name
-    layouts, the arguments they share are transformed to the new layouts, each once, and users of the result adapt or
-    get it transformed back, as in ConvertLayout. Arguments that the function created are not transformed, nor is a
-    result that is not such a call. If the size of a tensor does not fit the layout, the call stays. Raises `PassError`
-    if the result has another type. Does nothing if no functions are registered.
+    layouts, the arguments they share are transformed to the new layouts, each once. Users of the result adapt or get it
+    transformed back, as in ConvertLayout. Arguments that the function created are not transformed, nor is a result that
+    is not such a call. If the size of a tensor does not fit the layout, the call stays. Raises `PassError` if the
+    result has another type. Does nothing if no functions are registered.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

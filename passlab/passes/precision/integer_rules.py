@@ -3,9 +3,9 @@
 `rule_of(call)` returns the rule of an operator. A rule takes a call on integers and its region, and returns an integer
 expression with its quantization parameters. It raises `NoIntegerFormError` for a call without an integer form.
 
-The numbers of a region are rounded and saturated once, as in the original: an operator returns its result in the scale
-of the region's result only if all later operators commute with quantizing; all other integers are exact. Independent of
-the pass manager.
+The numbers of a region are rounded and saturated once, as in the original. So an operator returns its result in the
+scale of the region's result only if all later operators commute with quantizing; all other integers are exact.
+Independent of the pass manager.
 """
 
 from __future__ import annotations

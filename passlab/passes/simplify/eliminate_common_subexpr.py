@@ -57,7 +57,7 @@ class EliminateCommonSubexpr(FunctionPass):
     is.
 
     A use is redirected only to an expression in its own block or an enclosing one, never into another branch, arm or
-    function, so nothing is computed that was not computed before (Relay merges across branches). Functions that are
+    function. So nothing is computed that was not computed before (Relay merges across branches). Functions that are
     compiled as a whole (Primitive, Compiler, Composite) share nothing with the code outside.
 
     Equal projections of one tuple count as one node (`ir.structural_equal`): a function in which nothing else is

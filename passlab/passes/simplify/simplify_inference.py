@@ -60,8 +60,8 @@ from passlab.transform.declare import Part, Rounds, standard_pass
 class SimplifyInference(FunctionPass):
     """Expand normalisation operators into primitive arithmetic.
 
-    `nn.batch_norm` becomes a scale and a shift if only its first result is used; `nn.dropout` becomes its input and a
-    mask of ones (Relay keeps it unless its results are projected directly); `nn.layer_norm`, `nn.group_norm`,
+    `nn.batch_norm` becomes a scale and a shift if only its first result is used. `nn.dropout` becomes its input and a
+    mask of ones (Relay keeps it unless its results are projected directly). `nn.layer_norm`, `nn.group_norm`,
     `nn.instance_norm` and `nn.l2_normalize` become means, variances and elementwise arithmetic. Constants have the
     dtype of the data (Relay's l2_normalize uses float32). Calls on integers, whose steps would round, and calls whose
     arguments after the data have effects stay as they are.

@@ -33,9 +33,9 @@ def find_scale_by_percentile(data: Array, percentile: float = 0.99999) -> float:
 def find_scale_by_kl(data: Array, bins: int = BINS, levels: int = LEVELS) -> float:
     """Return the bound that loses the least information when values beyond it are clipped and the rest quantized.
 
-    Source: S. Migacz, 8-bit Inference with TensorRT, 2017: for each bound of a histogram, the distribution inside, with
-    the outliers added to the ends, is compared with the same after quantization to `levels` steps, by the
-    Kullback-Leibler divergence. At most 257 bounds are compared.
+    Source: S. The method is from Migacz, 8-bit Inference with TensorRT, 2017. For each bound of a histogram, the
+    distribution inside, with the outliers added to the ends, is compared with the same after quantization to `levels`
+    steps, by the Kullback-Leibler divergence. At most 257 bounds are compared.
     """
     sizes = np.asarray(data, np.float64).reshape(-1)
     largest = float(np.abs(sizes).max(initial=0))

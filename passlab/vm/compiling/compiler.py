@@ -96,7 +96,7 @@ def reachable(mod: IRModule, entry: str = "main") -> IRModule:
     """Return the module with the functions reachable from `entry`; the module itself where it has no such function.
 
     Raises `DiagnosticError` for functions with free variables, and `WellFormedError` for variables that are bound twice
-    or used outside their scope: a program may be built so, and the pass of a user may leave it so.
+    or used outside their scope. Such a program can be built by hand, or left by a user's pass.
     """
     if entry not in mod:
         return mod

@@ -2,8 +2,8 @@
 
 Calls do not use Python's stack: a function with calls that are not in tail position is a generator, and generators that
 wait for a result stand in a list. Functions too long to be worth compiling, and frames that were begun by steps, run
-instruction by instruction as generators of the same protocol, so that both kinds may call each other to any depth (see
-`function_source`).
+instruction by instruction. They are generators of the same protocol, so that both kinds may call each other to any
+depth (see `function_source`).
 """
 
 from __future__ import annotations

@@ -34,10 +34,10 @@ error. Here is `count(n) = n == 0 ? 0 : count(n - 1)`:
                 continue
     <BLANKLINE>
 
-*Jumps.* A branch becomes `if`; a basic block with several predecessors becomes a label, and the function a loop that
-finds the label of `pc` by binary search; a tail call of the function itself is an iteration of that loop, as above.
-*Calls.* A driver executes all other calls and keeps the frames in a list: a function with calls that are not in tail
-position is a generator, which yields the callee's number and the arguments and is sent the result; a tail call is
+*Jumps.* A branch becomes `if`. A basic block with several predecessors becomes a label, and the function a loop that
+finds the label of `pc` by binary search. A tail call of the function itself is an iteration of that loop, as above.
+*Calls.* A driver executes all other calls and keeps the frames in a list. A function with calls that are not in tail
+position is a generator, which yields the callee's number and the arguments and is sent the result. A tail call is
 returned as a `Call`. *Fuel.* Each basic block pays before it runs. Where fuel does not last, `OutOfFuel` carries the
 registers to the stepping engine, which goes on from there. *Errors.* `pcs` has the instruction of each line, so
 locating an error costs nothing at run time.

@@ -240,7 +240,7 @@ class Log:
 
 
 def _latest(order: Column, chosen: Column) -> Column:
-    """Return for each item the last chosen one of its group up to it; `order` lists the items group by group.
+    """Return for each item the latest chosen item of its group at or before it; `order` lists the items by group.
 
     Each group begins with a chosen item.
     """

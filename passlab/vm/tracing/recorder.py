@@ -9,8 +9,8 @@ previous checkpoint where nothing changed. Control flow is kept for ever (some 2
 old segments are dropped when they exceed the memory cap, and restored by a replay from the checkpoint.
 
 Basic blocks of scalar arithmetic and ADT values run at once (`basic_blocks`), and the log keeps only the path of
-blocks: their objects are restored like dropped ones, and their instructions share the time of the block evenly.
-Queries are in `debugger.trace_data`.
+blocks. Their objects are restored like dropped ones, and their instructions share the time of the block evenly. Queries
+are in `debugger.trace_data`.
 """
 
 from __future__ import annotations
@@ -401,7 +401,7 @@ class TracingMachine(Machine):
 
 
 def _traced_step(flow: int, work: Any, operands: Operands, instruction: Instruction) -> tuple[int, Any, Operands, Any]:
-    """Return the kind, the work, its operands, and the register written (of a kernel: its result registers)."""
+    """Return (kind, step, operands, destination register); a kernel has several destination registers."""
     effect = instruction.spec.effect
     if effect is Effect.KERNEL:
         return KERNEL, work, operands, instruction.results

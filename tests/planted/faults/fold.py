@@ -38,7 +38,7 @@ FAULTS = (
     Fault("a scale along the outputs of the next weight", "axis",
           Mutation("_apply_pending_scale", "other attribute", 5, "weight_out"), SCALED,
           "InferType, ForwardFoldScaleAxis, FoldConstant, FuseOps", "ForwardFoldScaleAxis", "scale into"),
-    Fault("what is added is multiplied where it is to be divided", "operands",
+    Fault("the addend is multiplied by the scale instead of divided", "operands",
           Mutation("_pending_scale", "other text", 1, "'multiply'"),
           dataflow("tanh(nn.dense(add(multiply(%x, 2f), ones(shape=[4], dtype=\"float32\")), %w))",
                    "%x: Tensor[(3, 4), float32], %w: Tensor[(5, 4), float32]"),

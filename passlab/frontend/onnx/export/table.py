@@ -3,7 +3,7 @@
     @exports("nn.bias_add")
     def bias_add(e: GraphEmitter, call: Call, data: str, bias: str) -> str: ...
 
-An entry gets the emitter, the call, and the names of its tensors (a list of names for a tuple); it emits nodes and
+An entry gets the emitter, the call, and the names of its tensors (a list of names for a tuple). It emits nodes and
 returns the name of the result, or a list of names for several results.
 """
 
