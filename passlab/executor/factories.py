@@ -21,8 +21,8 @@ from passlab.executor.outputs import CallableByName, RunsByInputs
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.vm.executable import Executable
-from passlab.vm.files.container import is_packed, unpack
 from passlab.vm.files.disk import FileName, read_bytes, write_bytes
+from passlab.vm.files.library_file import is_packed, unpack
 from passlab.vm.files.loading import kernel_functions, load
 from passlab.vm.files.saving import EXECUTABLE, KernelLibrary
 

@@ -3,7 +3,7 @@
     relay.build(mod).export_library("net.lib")
     relay.runtime.load_module("net.lib")["default"](device)
 
-The parts of a file, by its kind (`passlab.vm.files.container` has their encoding):
+The parts of a file, by its kind (`passlab.vm.files.library_file` has their encoding):
 
     graph       the name of the module; the graph in Relay's JSON; the kernels as Relay text; the parameters
     program     the name of the module; the names of the inputs; the program as Relay text; its constants
@@ -33,7 +33,7 @@ from passlab.op.dtypes import array_dtype
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.parser import parse
 from passlab.text.printer import HEADER, text_with
-from passlab.vm.files.container import pack
+from passlab.vm.files.library_file import pack
 from passlab.vm.files.loading import Reader, kernel_functions
 from passlab.vm.files.saving import KernelLibrary, texts
 

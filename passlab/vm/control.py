@@ -8,8 +8,8 @@ from typing import Any
 from passlab.errors import LimitError
 from passlab.ir.gc_pause import building
 from passlab.vm.executable import VMFunction
-from passlab.vm.instruction_spec import Flow
 from passlab.vm.isa import Instruction
+from passlab.vm.isa_notation import Flow
 from passlab.vm.semantics import Environment, check_count
 from passlab.vm.steps import Operands, Step, step_form, step_of
 

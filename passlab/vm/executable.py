@@ -295,8 +295,8 @@ class Executable:
         Further arguments, about compilers of other languages, are accepted and ignored. Raises `RunError` where the
         file cannot be written.
         """
-        from passlab.vm.files.container import pack
         from passlab.vm.files.disk import write_bytes
+        from passlab.vm.files.library_file import pack
         from passlab.vm.files.saving import EXECUTABLE
 
         code, library = self.save()

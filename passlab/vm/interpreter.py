@@ -21,8 +21,8 @@ from passlab.evaluate.values import Value
 from passlab.ir.span import Span
 from passlab.vm.control import DecodedCall, DecodedFunction, Frame, enter_call, too_deep
 from passlab.vm.executable import Executable
-from passlab.vm.instruction_spec import Flow
 from passlab.vm.isa import Instruction
+from passlab.vm.isa_notation import Flow
 from passlab.vm.kernels.scalars import as_array
 from passlab.vm.objects import Allocator
 from passlab.vm.run_state import State

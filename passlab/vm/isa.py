@@ -11,7 +11,7 @@ instruction is. Where does a new one go? Into this table, and nowhere else:
 
 Registers belong to a call frame and hold arrays, ADT values, storages or closures. Operands are declared in their
 serialized order, which is also the order of listings; lists are serialized behind their lengths, which an `Instruction`
-does not store; jumps are relative to the instruction itself. `instruction_spec` explains the notation. The opcodes and
+does not store; jumps are relative to the instruction itself. `isa_notation` explains the notation. The opcodes and
 their serialized forms come from Relay's virtual machine.
 
     >>> branch = Instruction(Opcode.IF, 0, 1, 1, 2)
@@ -39,7 +39,7 @@ from typing import Any
 
 from passlab.errors import VerifyError
 from passlab.ir.expr import Expr
-from passlab.vm.instruction_spec import Effect, Flow, InstructionSpec, declare
+from passlab.vm.isa_notation import Effect, Flow, InstructionSpec, declare
 
 
 class Opcode(IntEnum):

@@ -17,8 +17,8 @@ from passlab import limits
 from passlab.errors import Diagnostic, LimitError
 from passlab.evaluate.values import ADTValue
 from passlab.vm.control import Frame
-from passlab.vm.instruction_spec import Effect
 from passlab.vm.isa import Instruction
+from passlab.vm.isa_notation import Effect
 from passlab.vm.objects import Storage, VMClosure
 from passlab.vm.steps import Operands, Step
 

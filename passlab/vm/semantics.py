@@ -22,8 +22,8 @@ from passlab.ir.expr import Expr
 from passlab.ir.types import GlobalTypeVar
 from passlab.op.dtypes import array_dtype
 from passlab.vm.executable import Executable, VMFunction
-from passlab.vm.instruction_spec import parts_of
 from passlab.vm.isa import Instruction
+from passlab.vm.isa_notation import parts_of
 from passlab.vm.kernels.scalars import as_array
 from passlab.vm.objects import Allocator, Storage, VMClosure
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from passlab.op.dtypes import array_dtype
 from passlab.vm.generated_code import function_of
-from passlab.vm.instruction_spec import Flow
 from passlab.vm.isa import Instruction
+from passlab.vm.isa_notation import Flow
 from passlab.vm.semantics import NAMES, Emitter, Environment
 
 Operands = tuple[Any, ...]

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from passlab.errors import PasslabError, VerifyError
 from passlab.op.dtypes import array_dtype
 from passlab.vm.executable import Executable, VMFunction, device_of
-from passlab.vm.instruction_spec import Operand
 from passlab.vm.isa import ISA, Instruction, Opcode
+from passlab.vm.isa_notation import Operand
 
 if TYPE_CHECKING:
     from passlab.vm.executable import Executable, VMFunction

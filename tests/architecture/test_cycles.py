@@ -43,7 +43,7 @@ CYCLES: dict[frozenset[str], str] = {
         {
             "passlab.vm.executable",
             "passlab.vm.files.constant_files",
-            "passlab.vm.files.container",
+            "passlab.vm.files.library_file",
             "passlab.vm.files.loading",
             "passlab.vm.files.saving",
             "passlab.vm.verifier",

@@ -16,7 +16,7 @@ from passlab.errors import PasslabError, RunError, RunTypeError, VerifyError
 from passlab.executor import AOTExecutorFactory, GraphExecutorFactory, load_module
 from passlab.executor.factories import read_library
 from passlab.vm import Executable, KernelLibrary, VirtualMachine
-from passlab.vm.files.container import pack, unpack
+from passlab.vm.files.library_file import pack, unpack
 from tests.vm.programs import PROGRAMS, same
 from tests.vm.test_devices import two_devices
 from tests.vm.test_files import damaged

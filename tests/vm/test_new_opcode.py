@@ -11,8 +11,8 @@ from passlab.debugger.trace import Trace
 from passlab.errors import RunError, VerifyError
 from passlab.vm import Executable, Machine
 from passlab.vm.executable import VMFunction
-from passlab.vm.instruction_spec import Effect, Flow, declare
 from passlab.vm.isa import ISA, Instruction, Opcode, decode, encode
+from passlab.vm.isa_notation import Effect, Flow, declare
 from passlab.vm.verifier import verify
 
 SELECT, LENGTH, IF_EMPTY, BOTH = (cast(Opcode, number) for number in range(100, 104))

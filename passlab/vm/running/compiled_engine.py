@@ -18,7 +18,7 @@ from passlab.evaluate.values import Value
 from passlab.vm.control import DecodedFunction, Frame, enter_call, too_deep
 from passlab.vm.executable import Executable
 from passlab.vm.generated_code import function_of
-from passlab.vm.instruction_spec import Flow
+from passlab.vm.isa_notation import Flow
 from passlab.vm.kernels.scalars import as_array
 from passlab.vm.objects import Allocator
 from passlab.vm.run_state import LARGE, State

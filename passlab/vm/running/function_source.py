@@ -63,8 +63,8 @@ from passlab.errors import RunError
 from passlab.op.dtypes import array_dtype
 from passlab.vm.control import is_tail
 from passlab.vm.executable import Executable, VMFunction
-from passlab.vm.instruction_spec import Effect, Flow
 from passlab.vm.isa import Instruction, Opcode
+from passlab.vm.isa_notation import Effect, Flow
 from passlab.vm.kernels.primitive import Kernel, fit, flat_values, wrong_shape
 from passlab.vm.kernels.scalars import scalar_positions, scalar_text
 from passlab.vm.objects import Allocator

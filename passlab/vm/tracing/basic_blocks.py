@@ -19,8 +19,8 @@ import numpy as np
 from passlab.op.dtypes import array_dtype
 from passlab.vm.executable import Executable
 from passlab.vm.generated_code import function_of
-from passlab.vm.instruction_spec import Effect, Flow
 from passlab.vm.isa import Instruction, Opcode
+from passlab.vm.isa_notation import Effect, Flow
 from passlab.vm.objects import Storage
 from passlab.vm.semantics import Emitter, Environment
 

@@ -25,9 +25,9 @@ from passlab import limits
 from passlab.evaluate.values import Value
 from passlab.vm.control import Frame, enter_call, too_deep
 from passlab.vm.executable import Executable
-from passlab.vm.instruction_spec import Effect, Flow
 from passlab.vm.interpreter import Machine
 from passlab.vm.isa import Instruction
+from passlab.vm.isa_notation import Effect, Flow
 from passlab.vm.kernels.scalars import as_array
 from passlab.vm.steps import Operands
 from passlab.vm.tracing.basic_blocks import APPLY, LEAVE, NEXT, BasicBlock, BasicBlockMaker, materialize
