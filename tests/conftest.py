@@ -55,6 +55,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=False,
         help="run all tests marked `in_parts`, not the fifth that is due at this commit",
     )
+    parser.addoption(
+        "--fifth",
+        action="store_true",
+        default=False,
+        help="of the tests that `make test` leaves out, run only the fifth that is due at this commit",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
@@ -65,6 +71,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("nightly")
     if not config.getoption("--every-part"):
         later = set(parts_of_later(items))
+        items[:] = [item for item in items if item not in later]
+        config.hook.pytest_deselected(items=list(later))
+    if config.getoption("--fifth"):
+        later = {item for item in items if item.get_closest_marker("nightly") and not is_due_tonight(item)}
         items[:] = [item for item in items if item not in later]
         config.hook.pytest_deselected(items=list(later))
     if find_chromium() is None:
@@ -83,6 +93,12 @@ def is_due_today(item: pytest.Item) -> bool:
     if item.path.suffix == ".ipynb":
         return item.path.name in EVERY_TIME or is_due(item.path.name)
     return item.get_closest_marker("rotating") is None or is_due(item.callspec.id)  # type: ignore[attr-defined]
+
+
+def is_due_tonight(item: pytest.Item) -> bool:
+    """Whether `make nightly ARGS=--fifth` runs this nightly test: all of them are run at five commits in a row."""
+    rotates = item.path.suffix == ".ipynb" or item.get_closest_marker("rotating") is not None
+    return not rotates and (item.get_closest_marker("in_parts") is not None or is_due(item.nodeid))
 
 
 def parts_of_later(items: list[pytest.Item]) -> Iterator[pytest.Item]:
