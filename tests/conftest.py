@@ -66,15 +66,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave to the nightly run what is not due; skip what needs a browser where there is none; put what waits first."""
+    if config.getoption("--fifth"):
+        later = {item for item in items if not is_due_tonight(item)}
+        items[:] = [item for item in items if item not in later]
+        config.hook.pytest_deselected(items=list(later))
     for item in items:
         if not is_due_today(item):
             item.add_marker("nightly")
     if not config.getoption("--every-part"):
         later = set(parts_of_later(items))
-        items[:] = [item for item in items if item not in later]
-        config.hook.pytest_deselected(items=list(later))
-    if config.getoption("--fifth"):
-        later = {item for item in items if item.get_closest_marker("nightly") and not is_due_tonight(item)}
         items[:] = [item for item in items if item not in later]
         config.hook.pytest_deselected(items=list(later))
     if find_chromium() is None:
@@ -92,13 +92,17 @@ def is_due_today(item: pytest.Item) -> bool:
     """Whether `make test` runs a law for this subject, or this notebook, at this commit; see tests/rotation.py."""
     if item.path.suffix == ".ipynb":
         return item.path.name in EVERY_TIME or is_due(item.path.name)
-    return item.get_closest_marker("rotating") is None or is_due(item.callspec.id)  # type: ignore[attr-defined]
+    subject = item.callspec.id if hasattr(item, "callspec") else item.nodeid
+    return item.get_closest_marker("rotating") is None or is_due(subject)
 
 
 def is_due_tonight(item: pytest.Item) -> bool:
-    """Whether `make nightly ARGS=--fifth` runs this nightly test: all of them are run at five commits in a row."""
-    rotates = item.path.suffix == ".ipynb" or item.get_closest_marker("rotating") is not None
-    return not rotates and (item.get_closest_marker("in_parts") is not None or is_due(item.nodeid))
+    """Whether `make nightly ARGS=--fifth` may run this test: a fifth of those marked `nightly`.
+
+    Those in parts are a fifth already; those that rotate are run by `make test` when it is their turn.
+    """
+    is_nightly = item.get_closest_marker("nightly") is not None
+    return is_nightly and (item.get_closest_marker("in_parts") is not None or is_due(item.nodeid))
 
 
 def parts_of_later(items: list[pytest.Item]) -> Iterator[pytest.Item]:
@@ -179,16 +183,19 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(f"absent, so that their tests are skipped: {', '.join(absent())}")
     left_out = config.stash.get(LEFT_OUT, 0)
     if left_out and config.option.markexpr in ("", "nightly"):
+        fifth = config.getoption("--fifth")
+        kinds, cure = (
+            ("", "`make nightly`") if fifth else (": many generated programs, and planted faults", "`--every-part`")
+        )
         terminalreporter.write_line("")
         terminalreporter.write_line(
-            f"{left_out:,} tests were left to the next commits, of which each runs another fifth: many generated programs, and "
-            "planted faults. `--every-part` runs all of them."
+            f"{left_out:,} tests were left to the next commits, of which each runs another fifth{kinds}. {cure} runs all of them."
         )
     if left_out and config.option.markexpr == "not nightly":
         terminalreporter.write_line("")
         terminalreporter.write_line(
             f"{left_out:,} tests were left out: long ones, those that need other packages, and four fifths of the laws that "
-            "hold for every operator or pass (another fifth is run after each commit). `make nightly` runs all of them."
+            "hold for every operator or pass and of the tests in a browser (another fifth is run after each commit). `make nightly` runs all of them."
         )
 
 

@@ -11,7 +11,7 @@ from passlab.dumps import read
 from passlab.recorders import GraphNode, HostRecorder
 from tests.dumps import corpus, writer
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.rotating]
 
 
 def test_noise_is_hidden_as_the_filters_of_python_leave_it_out(chrome, tmp_path):

@@ -43,7 +43,7 @@ from tests.browser.widget_page import Kernel, widget_page
 from tests.display.large_program import LOOP
 from tests.display.test_frames import typed
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.rotating]
 FOLDER = Path(__file__).resolve().parents[2] / "docs/images/gallery"
 WIDTHS = (1400, 1000, 600)
 HEIGHT = 640

@@ -13,7 +13,7 @@ from passlab.display import blame_view, diff_view, graph_view, module_view, reco
 from passlab.display.pages.page import write
 from passlab.testing import resnet
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.rotating]
 HEIGHT = 800
 
 
