@@ -93,7 +93,8 @@ _INSIDE_LINES = re.compile(rb"(?:" + _INSIDE + rb"){0,4000}")
 _BEGIN = re.compile(rb"define [^\n]*\{\r?\n")
 _CLOSE = re.compile(rb"\}\r?(?:\n|\Z)")
 _STRANGE = re.compile(rb"(?:(?!define |" + _TOP + rb"|\r?\n)[^\n]*(?:\n|\Z)){1,4000}")
-_TERMINATORS = rb"ret|br|switch|indirectbr|invoke|callbr|resume|catchswitch|catchret|cleanupret|unreachable"
+_OPEN_TERMINATORS = rb"switch|invoke|callbr"  # they go on in the lines below
+_TERMINATORS = rb"ret|br|indirectbr|resume|catchswitch|catchret|cleanupret|unreachable"
 _OPCODES = (
     rb"fneg|add|fadd|sub|fsub|mul|fmul|[us]div|fdiv|[us]rem|frem|shl|lshr|ashr|and|or|xor|extractelement|insertelement"
     rb"|shufflevector|extractvalue|insertvalue|alloca|load|store|fence|cmpxchg|atomicrmw|getelementptr|trunc|zext|sext"
@@ -101,26 +102,36 @@ _OPCODES = (
     rb"|freeze|call|va_arg|landingpad|catchpad|cleanuppad"
 )
 _RESULT = rb"  (?:%" + _NAME + rb" = )?(?:(?:tail|musttail|notail) )?(?:"
-_CONTINUED = (
-    rb"    (?:i\d+ [^\n]*, label |#dbg_)[^\n]*|  \][^\n]*|          (?:to label|cleanup|catch|filter|unwind)\b[^\n]*"
+_CASES = rb"    (?:i\d+ [^\n]*, label |#dbg_)[^\n]*|          (?:cleanup|catch|filter|unwind)\b[^\n]*"
+_ENDS = rb"  \](?:, ![^\n]*)?(?=\r?(?:\n|\Z))|          to label\b[^\n]*"
+_CONTINUED = _CASES + rb"|" + _ENDS
+_INSTRUCTION = _RESULT + _TERMINATORS + rb"|" + _OPEN_TERMINATORS + rb"|" + _OPCODES + rb")\b[^\n]*|" + _CONTINUED
+_BEFORE_INSTRUCTION = (
+    rb"(?=(?:[ \t]*;[^\n]*\n)*" + _RESULT + _TERMINATORS + rb"|" + _OPEN_TERMINATORS + rb"|" + _OPCODES + rb")\b)"
 )
-_INSTRUCTION = _RESULT + _TERMINATORS + rb"|" + _OPCODES + rb")\b[^\n]*|" + _CONTINUED
-_BEFORE_INSTRUCTION = rb"(?=(?:[ \t]*;[^\n]*\n)*" + _RESULT + _TERMINATORS + rb"|" + _OPCODES + rb")\b)"
 # A part of a function that stands alone, such as a loop: nothing closes it, so its instructions are known by name.
+# The printer names the predecessors of each block; only the first block of a function, a preheader, has none.
+_LABEL_OF_LOOP = rb"(?:" + _NAME + rb": +;[^\n]*|; <label>:\d+:[^\n]*)\r?\n"
+_HEAD_OF_LOOP = rb"; (?:Preheader:[^\n]*\n(?:" + _LABEL + rb")?|(?:Loop|Exit blocks)[^\n]*\n)"
 _BLOCK = re.compile(
-    rb"(?:; (?:Preheader|Loop|Exit blocks)[^\n]*\n|"
-    + _LABEL
+    rb"(?:"
+    + _HEAD_OF_LOOP
+    + rb"|"
+    + _LABEL_OF_LOOP
     + _BEFORE_INSTRUCTION
+    + rb"|\r?\n|(?:"
+    + _CASES
     + rb"|"
     + _RESULT
     + _OPCODES
-    + rb")\b[^\n]*(?:\n|\Z)"
-    rb"|(?:" + _CONTINUED + rb")(?:\n|\Z)|\r?\n){0,4000}"
-    rb"(?P<end>" + _RESULT + _TERMINATORS + rb")\b[^\n]*(?:\n|\Z)(?:(?:" + _CONTINUED + rb")(?:\n|\Z))*)?"
+    + rb"|"
+    + _OPEN_TERMINATORS
+    + rb")\b[^\n]*)(?:\n|\Z)){0,4000}"
+    rb"(?P<end>(?:" + _ENDS + rb"|" + _RESULT + _TERMINATORS + rb")\b[^\n]*)(?:\n|\Z))?"
 )
 
 
-_BLOCK_BEGIN = re.compile(rb"; (?:Preheader|Loop|Exit blocks)|" + _LABEL + _BEFORE_INSTRUCTION)
+_BLOCK_BEGIN = re.compile(_HEAD_OF_LOOP + rb"|" + _LABEL_OF_LOOP + _BEFORE_INSTRUCTION)
 
 
 def _blocks_extent(data: bytes) -> Extent:
@@ -214,7 +225,10 @@ def _function_with_holes(data: bytes, at: int, spans: list[int]) -> tuple[int, b
 
 
 def _diff_extent(data: bytes) -> Extent:
-    """A diff has signs in front of its lines, and headings; colours of a terminal may stand around both."""
+    """A diff has signs in front of its lines, and headings; colours of a terminal may stand around both.
+
+    An empty line begins a block, so that a line of the program stands below it.
+    """
     spans = [edge for match in _SIGNED.finditer(data) for edge in match.span()]
     return _joined(data, spans, None)
 
@@ -223,9 +237,11 @@ _COLOURS = rb"(?:\x1b\[[0-9;]*m)*"
 _SIGNED = re.compile(
     rb"(?m)(?:^"
     + _COLOURS
-    + rb"(?:\*\*\* IR for function |[-+ ](?:[ \t]*"
+    + rb"(?:\*\*\* IR for function |(?:[-+ ][ \t]*"
     + _COLOURS
-    + rb"\r?$|define |\}|; (?! )|"
+    + rb"\r?\n"
+    + _COLOURS
+    + rb")?[-+ ](?:define |\}|; (?! )|"
     + _TOP
     + rb"|"
     + _NAME

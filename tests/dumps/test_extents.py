@@ -60,6 +60,8 @@ define
 Cr\u00e9ation de l'analyse\u2026
 \x1b[32m[ok]\x1b[0m done
 """.splitlines()
+# Signs of a diff without a line behind them, and a whole block of a function that no pass printed here.
+NOISE += ["-", "+", " ", "- ", "-\n+", "entry:\n  %1 = add i32 %0, 1\n  ret i32 %x", "entry:\n  ret i32 %x"]
 COMMENTS = {"llvm": "; ", "mir": "; ", "mlir": "// ", "python": "# "}
 HEADING = re.compile(rb"(?m)^(?:[;#] )?\*\*\* IR |^// -----// IR Dump |^IR after |^(?:Before|After) Running Pass: ")
 MADE = {
@@ -116,7 +118,8 @@ def insert(rng, name):
     for _ in range(rng.choice((1, 1, 3, 40))):
         if inside and rng.random() < 0.4:
             at, language = rng.choice(inside)
-            line = COMMENTS.get(language, "").encode() + random_line(rng).strip()
+            sign = COMMENTS.get(language, "").encode()
+            line = sign + random_line(rng).strip().replace(b"\n", b"\n" + sign)
             lines = [(at, line)] if language in COMMENTS else []
         else:
             at = rng.choice(outside)
