@@ -142,7 +142,7 @@ def command_for(step: Step, format_name: str, path: str = "before") -> str:
     """
     if format_name == "llvm-pictures":
         return ""  # the dump has no texts
-    if format_name.startswith("llvm") or (format_name == "triton" and step.language in ("llvm", "mir")):
+    if step.language in ("llvm", "mir"):
         return _llvm_command(step, path) if step.kind != "stage" else ""
     if format_name == "iree-phases":
         return f"iree-compile --compile-to={step.name.partition('.')[2]} {path}.mlir -o -"

@@ -80,7 +80,7 @@ def parse_heading(line: str) -> tuple[str, str, str, str, str] | None:
     return when, name, unit or match["function"] or "", status if what != "Deleted After" else "changed", scope
 
 
-def _find_heading(line: bytes) -> tuple[int, int] | None:
+def find_heading(line: bytes) -> tuple[int, int] | None:
     """Return start and end of the heading in a line; other output may stand in front of it, a program behind it."""
     start = line.find(MARK)
     end = line.find(b"***", start + len(MARK)) + 3
@@ -94,7 +94,7 @@ def _find_heading(line: bytes) -> tuple[int, int] | None:
 def _headings(source: DumpSource) -> Iterator[tuple[int, int, str, bytes]]:
     """Yield start and end of each line with a heading, the heading, and the first bytes below it."""
     for start, end, line, below in find_lines(source, MARK):
-        found = _find_heading(line)
+        found = find_heading(line)
         if found is not None:
             first, last = found
             glued = line[last:]

@@ -59,7 +59,7 @@ def parse_heading(line: str) -> tuple[str, str, str, str, str, str] | None:
 _END = b"//----- //"
 
 
-def _find_heading(line: bytes) -> tuple[int, int] | None:
+def find_heading(line: bytes) -> tuple[int, int] | None:
     """Return start and end of the heading in a line; other output may stand in front of it, a program behind it."""
     start = line.find(MARK)
     end = line.find(_END, start) + len(_END)
@@ -72,7 +72,7 @@ def scan_stream(source: DumpSource) -> Scan:
     """Return the dumps in a stream."""
     banners: list[Banner] = []
     for start, end, line, _ in find_lines(source, MARK):
-        found = _find_heading(line)
+        found = find_heading(line)
         heading = parse_heading(decode(line[found[0] : found[1]])) if found is not None else None
         if found is None or heading is None:
             continue
@@ -92,6 +92,11 @@ def scan_stream(source: DumpSource) -> Scan:
             banner.unit = _unit_of(banner)
         elif banner.scope == MODULE and "module" not in root_of(_head_of(banner)):
             banner.scope = UNIT
+    return scan_of(banners)
+
+
+def scan_of(banners: list[Banner]) -> Scan:
+    """Return the scan of headings, each with the symbol of its program where several follow one another."""
     if all(banner.when == "before" and banner.scope == MODULE for banner in banners):
         _name_programs(banners)
     afters = all(banner.when == "after" for banner in banners)

@@ -375,20 +375,20 @@ def save_before(recording: TextRecording, step: Step, path: str | PathLike[str])
     """Write the input of a pass; for a pass on a part of a program, the whole program before it."""
     text = recording.before(step)
     if step.before_body is None or step.scope != "module":
-        if recording.format.startswith("llvm") and step.language != "mir":
+        if step.language == "llvm" and text:
             whole = _llvm_program(recording, step.number - 1)
             lacks_type = not recording.has_types and unknown_type(whole)  # but the pass needs no types
             text = whole if whole and not lacks_type else _for_llvm_tools(text)
     is_whole = step.before_body is not None and step.unit.startswith("builtin.module")
-    if recording.language.name == "mlir" and step.scope != "module" and not is_whole and step.number > 1:
+    if step.language == "mlir" and step.scope != "module" and not is_whole and step.number > 1:
         text = program_text(recording, step.number - 1) or text  # the verifier needs the symbols that it refers to
-    if recording.format.startswith("llvm") and _PART.match(text) and (module := _MODULE_BEGIN.search(text)):
+    if step.language == "llvm" and _PART.match(text) and (module := _MODULE_BEGIN.search(text)):
         text = text[module.start() :]  # LLVM prints the loop of a legacy pass before the module
-    if recording.format.startswith("llvm") and step.scope != "module" and _ATTACHED.search(recording.before(step)):
+    if step.language == "llvm" and step.scope != "module" and _ATTACHED.search(recording.before(step)):
         text = f"{_NO_METADATA}\n{text}"
     target = Path(path)
     write_text(target, text + "\n", "surrogateescape")
-    return recording.command(step, str(target.with_suffix("")))
+    return recording.command(step, str(target.with_suffix(""))) if text else ""
 
 
 _NO_METADATA = "; The metadata is left out, which dumps of single functions number anew; -print-module-scope keeps it."

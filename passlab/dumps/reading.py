@@ -18,7 +18,7 @@ from typing import Any
 
 from passlab import limits
 from passlab.arguments import checked
-from passlab.dumps import folders, iree, llvm, mlir, torch, triton, xla
+from passlab.dumps import folders, iree, llvm, mlir, stages, torch, triton, xla
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, NONE, Banner, Scan
 from passlab.dumps.evidence import Traits, doubt_equal_texts, is_only_changes
@@ -33,6 +33,7 @@ from passlab.dumps.source import (
     DumpSource,
     Excerpt,
     FileSource,
+    Section,
     chunks,
     decode,
     find_lines,
@@ -404,6 +405,8 @@ def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
     source = plain(source)
     if chosen is None:
         chosen = detect(source)
+        if chosen is not None and chosen.name in ("llvm", "mlir") and len(runs := _runs(source)) > 1:
+            return _read_mixed(source, runs)
     if chosen is not None and chosen.read_stream is not None:
         return chosen.read_stream(source)
     if chosen is None:
@@ -439,6 +442,62 @@ def _headings(one: Format, data: bytes) -> int:
     if one.mark not in data or one.stream is None:
         return 0
     return len([banner for banner in one.stream(BytesSource(data)).banners if banner.name or banner.when == "start"])
+
+
+# A compiler that works in MLIR and in LLVM prints the passes of both into one stream, as Triton does.
+def _runs(source: DumpSource) -> list[tuple[str, int]]:
+    """Return where the headings of another language begin, with the language; fewer than two for a stream of one."""
+    heads: list[tuple[int, str]] = []
+    for name, reader in (("mlir", mlir), ("llvm", llvm)):
+        for start, _, line, _ in find_lines(source, reader.MARK):
+            found = reader.find_heading(line)
+            if found is not None and reader.parse_heading(decode(line[found[0] : found[1]])) is not None:
+                heads.append((start + found[0], name))
+    heads.sort()
+    return [(name, start) for at, (start, name) in enumerate(heads) if not at or heads[at - 1][1] != name]
+
+
+def _read_mixed(source: DumpSource, runs: list[tuple[str, int]]) -> TextRecording:
+    """Return the recording of a stream of MLIR and LLVM: of each program the passes of MLIR, then those of LLVM."""
+    parts: list[tuple[str, Scan]] = []
+    for at, (name, start) in enumerate(runs):
+        end = runs[at + 1][1] if at + 1 < len(runs) else source.size
+        scan = (mlir if name == "mlir" else llvm).scan_stream(Section(source, start, end))
+        for banner in scan.banners:
+            banner.source = source
+            banner.start, banner.body, banner.end = banner.start + start, banner.body + start, banner.end + start
+            banner.phase = banner.phase if name == "llvm" else ""
+        parts.append((name, scan))
+    upper = mlir.scan_of([banner for name, scan in parts if name == "mlir" for banner in scan.banners])
+    programs: dict[str, list[tuple[str, Scan]]] = {}
+    last = ""
+    for name, scan in parts:
+        if name == "llvm":
+            programs.setdefault(last, []).append((name, scan))
+            continue
+        for phase, banners in groupby(scan.banners, key=lambda banner: banner.phase):
+            last = phase
+            programs.setdefault(phase, []).append((name, replace(upper, banners=list(banners))))
+    joined: list[tuple[str, Assembly]] = []
+    for program, pieces in programs.items():
+        joined += _parts_of_program(program or source.name, pieces)
+    whole = stages.join(joined, MLIR)
+    whole.other += _other_ranges(source, [banner for _, scan in parts for banner in scan.banners])
+    whole.scan.notes = [*whole.scan.notes, *([source.note] if source.note else [])]
+    return TextRecording(whole, "mlir", source.name, source.size)
+
+
+def _parts_of_program(name: str, pieces: list[tuple[str, Scan]]) -> list[tuple[str, Assembly]]:
+    """Return the assembly of a program: one, unless it goes on in MLIR after passes of LLVM on parts of it."""
+    upper = [scan for language, scan in pieces if language == "mlir"]
+    assemblies: list[tuple[str, Assembly]] = []
+    if upper:
+        banners = [replace(banner, phase="") for scan in upper for banner in scan.banners]
+        assemblies.append((name, _assembly(FORMATS[1], replace(upper[0], banners=banners))))
+    lower = [_assembly(FORMATS[0], scan) for language, scan in pieces if language == "llvm"]
+    if len(lower) == 1 and [language for language, _ in pieces] in (["mlir", "llvm"], ["llvm"]):
+        return [(name, stages.assemble_stages([part for _, part in assemblies] + lower, name))]
+    return assemblies + [(f"{name}, LLVM", part) for part in lower]
 
 
 def _whole_source(source: DumpSource) -> list[Excerpt]:
@@ -489,6 +548,11 @@ def _read_folder(path: Path, chosen: Format | None) -> TextRecording:
 
 
 def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecording:
+    return TextRecording(_assembly(chosen, scan), chosen.name, name, size)
+
+
+def _assembly(chosen: Format, scan: Scan) -> Assembly:
+    """Return the steps of a scan, judged by what dumps of its format and options prove."""
     traits = chosen.traits
     # What a dump proves about passes that it does not show depends on the options it was printed with.
     if scan.says_all:
@@ -507,12 +571,12 @@ def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecordin
         scan.notes.append("every pass in it changed something: such a dump does not name the others")
     # A dump of LLVM or XLA may have several programs, each with passes of its own.
     if chosen.name.startswith("llvm") or (chosen.name == "mlir" and any(b.phase for b in scan.banners)):
-        return TextRecording(assemble(scan, traits, chosen.language), chosen.name, name, size)
+        return assemble(scan, traits, chosen.language)
     assembly = Assembly(scan, traits, chosen.language)
     assembly.run()
     if scan.may_be_quiet and not traits.says_changes:
         doubt_equal_texts(assembly.steps)
-    return TextRecording(assembly, chosen.name, name, size)
+    return assembly
 
 
 def _is_quiet(scan: Scan, traits: Traits, language: Language) -> bool:

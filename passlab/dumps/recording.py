@@ -440,7 +440,7 @@ class TextRecording(Tabular):
         missing = ""
         if self._is_on_machine_code(at):
             return commands.no_machine_command(at)
-        if self.language.name == "mlir" and (symbol := unknown_symbol(self, at)):
+        if at.language == "mlir" and (symbol := unknown_symbol(self, at)):
             missing = f"@{symbol}"
         elif at.language == "llvm" and at.scope != "module" and not self.has_types:
             missing = unknown_type(self.before(at))
@@ -457,7 +457,10 @@ class TextRecording(Tabular):
         return any(self._is_rest(unit) for unit in self.units.values())
 
     def save_before(self, step: Any, path: str | os.PathLike[str]) -> str:
-        """Write the input of a pass to a file, and return the command that runs this pass alone on it."""
+        """Write the input of a pass to a file, and return the command that runs this pass alone on it.
+
+        The file and the command are empty where no dump shows the program before the pass.
+        """
         return queries.save_before(self, self.step(self.number_of(step)), path)
 
     @cached_property

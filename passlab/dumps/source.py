@@ -47,6 +47,17 @@ class BytesSource(DumpSource):
         return self._data[start:end]
 
 
+class Section(DumpSource):
+    """The bytes of another source from `start` up to `end`."""
+
+    def __init__(self, source: DumpSource, start: int, end: int) -> None:
+        super().__init__(source.name, end - start)
+        self._source, self._start = source, start
+
+    def read(self, start: int, end: int) -> bytes:
+        return self._source.read(self._start + start, self._start + min(end, self.size))
+
+
 class FileSource(DumpSource):
     """A file; `keep_open` keeps it open, which suits one large file and not thousands of small ones."""
 

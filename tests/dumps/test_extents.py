@@ -70,6 +70,7 @@ MADE = {
     "made mlir both": lambda: writer.mlir_dump(writer.run(5, 24), "both"),
     "made mlir module": lambda: writer.mlir_dump(writer.run(6, 20), "module"),
     "made mlir before": lambda: triton_like(1)[0],
+    "made mlir and llvm": lambda: triton_like(1)[0] + writer.llvm_dump(writer.run(7, 20), "both"),
 }
 NAMES = [*corpus.STREAMS, *MADE]
 
