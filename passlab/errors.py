@@ -7,7 +7,9 @@ is any object with the attributes of `SourceLocation`.
 from __future__ import annotations
 
 import difflib
+import os
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -59,8 +61,15 @@ def counted(count: int, what: str) -> str:
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
-    """Return "did you mean `a` or `b`?" for the up to three candidates nearest to `name`, or None when none is near."""
-    close = difflib.get_close_matches(str(name), dict.fromkeys(map(str, candidates)), n=3, cutoff=0.6)
+    """Return "did you mean `a` or `b`?" for the up to three candidates nearest to `name`, or None when none is near.
+
+    A name that was only begun, such as `Foldd`, is near to those that begin with all but its last letter.
+    """
+    names = dict.fromkeys(map(str, candidates))
+    close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.6)
+    if not close and len(str(name)) > 3:
+        start = str(name).lower()[:-1]
+        close = sorted((c for c in names if c.lower().startswith(start)), key=len)[:3]
     return f"did you mean {' or '.join(f'`{c}`' for c in close)}?" if close else None
 
 
@@ -133,7 +142,10 @@ def _excerpt(place: SourceLocation | None) -> list[str]:
 
 
 def _shown(text: str) -> list[str]:
-    """The lines of rendered findings for a notebook: what is wrong, and the carets, in bold."""
+    """The lines of rendered findings for a notebook: what is wrong, and the carets, in bold where it shows colours."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if str(getattr(shell, "colors", "")).lower() == "nocolor" or os.environ.get("NO_COLOR"):
+        return text.split("\n")
     return [f"\x1b[1m{line}\x1b[0m" if _STRONG.match(line) else line for line in text.split("\n")]
 
 

@@ -5,7 +5,9 @@ Instruments and lists of passes return tables. The text depends neither on the w
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from passlab.errors import Diagnostic, PassValueError, did_you_mean, visible
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_WIDEST = 400  # characters to which columns of text are aligned; a longer cell stands out
+_WIDEST = 160  # characters of a line; where the columns need more, the widest is wrapped
 
 
 class Word(NamedTuple):
@@ -265,22 +267,36 @@ class Tabular:
 
 
 def text_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows as aligned text under a heading: numbers to the right, everything else to the left."""
+    """Return rows as aligned text under a heading: numbers to the right, everything else to the left.
+
+    Where lines would be longer than a terminal is wide, the widest column of text is wrapped.
+    """
     rows = list(rows)
     units = [unit_of(name) for name in columns]
     cells = [[_cell(value, unit) for value, unit in zip(row, units, strict=True)] for row in rows]
     heads = [spoken(name) for name in columns]
-    widths = [min(_WIDEST, max([len(head), *(len(row[i]) for row in cells)])) for i, head in enumerate(heads)]
+    widths = [max([len(head), *(len(row[i]) for row in cells)]) for i, head in enumerate(heads)]
     right = [
         bool(rows) and all(isinstance(row[i], (int, float)) or row[i] is None for row in rows)
         for i in range(len(columns))
     ]
+    over = sum(widths) + 2 * len(widths) - _WIDEST
+    if over > 0:
+        widest = max(range(len(widths)), key=widths.__getitem__)
+        widths[widest] = max(_WIDEST // 2, widths[widest] - over)
 
-    def line(values: Sequence[str]) -> str:
-        cells = (v.rjust(w) if r else v.ljust(w) for v, w, r in zip(values, widths, right, strict=True))
-        return "  ".join(cells).rstrip()
+    def lines(values: Sequence[str]) -> Iterator[str]:
+        parts = [
+            textwrap.wrap(v, w, break_on_hyphens=False) if len(v) > w else [v]
+            for v, w in zip(values, widths, strict=True)
+        ]
+        for line in zip_longest(*parts, fillvalue=""):
+            aligned = (v.rjust(w) if r else v.ljust(w) for v, w, r in zip(line, widths, right, strict=True))
+            yield "  ".join(aligned).rstrip()
 
-    return "\n".join([line(heads), line(["-" * w for w in widths]), *map(line, cells)])
+    return "\n".join(
+        [*lines(heads), *lines(["-" * w for w in widths]), *(line for row in cells for line in lines(row))]
+    )
 
 
 def _cell(value: Any, unit: str) -> str:

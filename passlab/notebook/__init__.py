@@ -36,12 +36,6 @@ def show(value: object) -> Any:
     For notebooks without IPython's display, such as marimo's: `passlab.notebook.show(rec)` as the last line of a cell.
     Raises `PassTypeError` for what has no view.
     """
-    from passlab.errors import Diagnostic, PassTypeError
     from passlab.notebook import widgets
-    from passlab.notebook.formatters import VIEWS, view_of
 
-    view = view_of(value)
-    if view is None:
-        hint = f"there are views of {', '.join(sorted(name for _, name in VIEWS))}"
-        raise PassTypeError(Diagnostic("this value has no view", found=type(value).__name__, hint=hint))
-    return widgets.show(view)
+    return widgets.show(value)

@@ -275,9 +275,11 @@ class RelayMagics(NamedMagics):
         mod = self._program(options.mod)
         self._check_targets(options.out)
         arguments = self._arguments(mod[options.entry], options.args, options.random)
-        if options.watch or options.against:
-            return self._watch(mod, arguments, options)
-        result = create_executor(options.executor, mod).evaluate(mod.get_global_var(options.entry))(*arguments)
+        with rooms.progress.Progress() as progress:
+            progress.wait_for("run", f"{options.mod} on {options.executor}")
+            if options.watch or options.against:
+                return self._watch(mod, arguments, options)
+            result = create_executor(options.executor, mod).evaluate(mod.get_global_var(options.entry))(*arguments)
         if options.out:
             self.shell.user_ns[options.out] = result
         return result
@@ -330,7 +332,9 @@ class RelayMagics(NamedMagics):
         """
         options = options_of(self.vm, line)
         self._check_targets(options.out)
-        debugger = self._debugger(options)
+        with rooms.progress.Progress() as progress:
+            progress.wait_for("vm", f"{options.program} runs, and every instruction is recorded")
+            debugger = self._debugger(options)
         for expected in (part for text in options.breaks for part in words(text)):
             debugger.breakpoint(expected)
         if options.breaks:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from contextvars import copy_context
-from threading import Lock
+from threading import Lock, Timer
 from time import monotonic
 from typing import Any
 
@@ -33,15 +33,30 @@ class Progress:
         self._handle: Any = None
         self._lock = Lock()  # a timer thread shows passes that take long
         self._ended = not is_watched()
+        self._timer: Timer | None = None
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         with self._lock:
             self._ended = True
             if self._handle is not None:
                 self._handle.update(ProgressLine())
+
+    def wait_for(self, stage: str, text: str) -> Progress:
+        """Show one stage if it still lasts after `PATIENCE`: for what tells nothing itself, such as a run."""
+        if not self._ended:
+            context = copy_context()  # in which outputs belong to this cell, for the timer's thread
+            self._timer = Timer(PATIENCE, lambda: context.run(self.show, stage, text))
+            self._timer.daemon = True
+            try:
+                self._timer.start()
+            except RuntimeError:  # there are no threads on this platform
+                self._timer = None
+        return self
 
     def show(self, stage: str, text: str, left: float = math.inf, part: float | None = None) -> None:
         """Show the current stage, the seconds left at most, and the part that is done (None if unknown)."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from passlab.display.view import View
+from passlab.errors import Diagnostic, PassTypeError
 from passlab.lazy import load
-from passlab.notebook.formatters import static_twins
+from passlab.notebook.formatters import VIEWS, static_twins, view_of
 from passlab.notebook.view_widget import ViewWidget
 
 
@@ -38,8 +39,16 @@ _WIDGETS = {
 }
 
 
-def show(view: View) -> Any:
-    """Return what displays a view in a notebook: a widget, or static output for views without one."""
+def show(value: object) -> Any:
+    """Return the view of a value as a widget, or as static output where its view has none.
+
+    For notebooks without IPython's display, such as marimo's: `passlab.notebook.show(rec)` as the last line of a cell.
+    Raises `PassTypeError` for what has no view.
+    """
+    view = view_of(value)
+    if view is None:
+        hint = f"there are views of {', '.join(sorted(name for _, name in VIEWS))}"
+        raise PassTypeError(Diagnostic("this value has no view", found=type(value).__name__, hint=hint))
     if not view.script:
         return Shown(view)
     target = _WIDGETS.get(view.script)

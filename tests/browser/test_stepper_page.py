@@ -309,7 +309,7 @@ def test_the_tab_key_reaches_everything_and_shows_where_it_is(opened):
         opened.press("Tab")
         name, ring = opened.page.evaluate(_FOCUSED)
         seen[name] = ring
-    assert {"continue (c)", "Source", "instant", "save as a page (x)"} <= set(seen)
+    assert {"continue (c)", "Source", "instant", "export"} <= set(seen)
     assert [name for name, ring in seen.items() if not ring] == []
     opened.page.locator(".pl-track").focus()
     opened.press("ArrowRight", "ArrowRight", "ArrowLeft")

@@ -14,6 +14,8 @@ from passlab.display.pages.scripts import style
 PAIR = re.compile(r"--pl-([\w-]+): (?:var\([^,]+, )?light-dark\((#\w{6}), (#\w{6})\)")
 COLOURS = {name: pair for name, *pair in PAIR.findall(style())}
 INKS = ("ink", "dim", "faint", "blue", "violet", "green", "teal", "amber", "red", "rust", "nonfinite-ink")
+WORD_INKS = ("ink", *(f"{hue}-word" for hue in ("dim", "blue", "violet", "green", "teal", "amber", "red", "rust")))
+WORDS = ("added-word", "removed-word", "changed-word")  # of a line that has changed
 SURFACES = ("bg", "veil", "select", "added", "removed", "changed", "moved")
 
 
@@ -33,6 +35,13 @@ def contrast(one: str, other: str, theme: str) -> float:
 @pytest.mark.parametrize("surface", SURFACES)
 @pytest.mark.parametrize("ink", INKS)
 def test_inks_can_be_read(ink, surface, theme):
+    assert contrast(ink, surface, theme) >= 4.5
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("surface", WORDS)
+@pytest.mark.parametrize("ink", WORD_INKS)
+def test_changed_words_can_be_read(ink, surface, theme):
     assert contrast(ink, surface, theme) >= 4.5
 
 

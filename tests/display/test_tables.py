@@ -53,3 +53,13 @@ def test_an_empty_table_has_its_columns():
     view = table_view(Table(("pass", "ms"), []))
     assert [text for _, text in cells(view.html(), "th")] == ["pass", "ms"]
     assert view.text() == str(view.table)
+
+
+def test_a_long_cell_is_wrapped_within_its_column():
+    words = " ".join(f"word{at}" for at in range(60))
+    lines = str(Table(("pass", "compared_on", "changed"), [("A", words, True), ("Bb", "", False)])).split("\n")
+    assert max(map(len, lines)) <= 160
+    start = lines[0].index("compared")
+    assert " ".join(line[start:].removesuffix("yes").strip() for line in lines[2:-1]) == words
+    assert (lines[2][:2], lines[2][-3:]) == ("A ", "yes")
+    assert lines[-1].split() == ["Bb", "no"]

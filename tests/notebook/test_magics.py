@@ -297,6 +297,7 @@ def test_vm_steps_through_what_was_recorded_before(shell):
         ("nt --random 0", "did you mean `net`"),
         ("net --random 0 --break nn.dens", "did you mean `nn.dense`"),
         ("net --args x,missing", "there is no variable `missing`"),
+        ("net --args ope", "there is no variable `ope` in this notebook\n  help: `--random 0` makes random arguments"),
         ("net --entry mian", "mian"),
         ("net --executor tvm", "invalid choice"),
     ],
@@ -331,7 +332,8 @@ def test_an_interrupt_is_told_without_a_traceback(shell):
     assert "Traceback" not in shown.stdout
 
 
-def test_an_error_says_in_bold_what_is_wrong_and_where():
+def test_an_error_says_in_bold_what_is_wrong_and_where(shell, monkeypatch):
+    monkeypatch.setattr(shell, "colors", "neutral")
     with pytest.raises(PasslabError) as caught:
         parse("def @main() { nn.reluu(1) }")
     lines = caught.value._render_traceback_()
@@ -339,6 +341,16 @@ def test_an_error_says_in_bold_what_is_wrong_and_where():
     assert "error: operator `nn.reluu`" in text
     assert "^^^^^^^^" in pointed
     assert "\n".join(lines).replace("\x1b[1m", "").replace("\x1b[0m", "") == str(caught.value)
+
+
+def test_an_error_is_plain_where_colours_are_off(shell, monkeypatch):
+    with pytest.raises(PasslabError) as caught:
+        parse("def @main() { nn.reluu(1) }")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert caught.value._render_traceback_() == str(caught.value).split("\n")
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setattr(shell, "colors", "nocolor")
+    assert caught.value._render_traceback_() == str(caught.value).split("\n")
 
 
 def test_an_interrupted_pipeline_keeps_what_was_recorded(shell, capsys):

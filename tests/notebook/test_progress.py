@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -81,6 +82,26 @@ def test_a_first_pass_that_takes_long_is_told_while_it_runs(shell, shown, monkey
     shell.user_ns["slow"] = slow
     shell.run_line_magic("passes", "net slow -q")
     assert seen[:1] == ["pass 1 of 1: Slow"]
+
+
+@pytest.mark.parametrize("line", ["run net --random 0", "run net --random 0 --watch", "vm net --random 0"])
+def test_a_run_that_takes_long_is_told_while_it_lasts(shell, shown, monkeypatch, line):
+    class AtOnce(Timer):
+        def start(self):
+            self.function()
+
+    monkeypatch.setattr(progress, "Timer", AtOnce)
+    shell.run_line_magic(*line.split(maxsplit=1))
+    assert re.match("run: net on debug|vm: net runs", repr(shown[0]))
+    assert repr(shown[-1]) == ""
+
+
+def test_a_run_that_has_ended_is_not_told(shell, shown, monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    with Progress() as bar:
+        bar.wait_for("run", "net")
+    time.sleep(0.1)
+    assert shown == []
 
 
 def test_an_interrupt_takes_the_bar_away_and_leaves_the_recording(shell, shown):

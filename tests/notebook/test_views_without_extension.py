@@ -8,8 +8,9 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import passlab
+from passlab.errors import PassTypeError
 from passlab.lazy import load, notebook_forms
-from passlab.notebook import formatters
+from passlab.notebook import formatters, widgets
 from tests.display.view_examples import EXAMPLES
 
 NET = """
@@ -75,3 +76,12 @@ def test_what_has_no_view_keeps_its_own_text() -> None:
     forms, _ = InteractiveShell().display_formatter.format(passlab.transform.FoldConstant())
     assert set(forms) == {"text/plain"}
     assert notebook_forms(3) is None
+
+
+def test_both_names_of_show_take_values_and_views():
+    rec = values()[0]
+    for show in (passlab.notebook.show, widgets.show):
+        for value in (rec, passlab.display.recording_view(rec)):
+            assert type(show(value)).__name__ == "PipelineWidget"
+        with pytest.raises(PassTypeError, match="this value has no view"):
+            show(3)

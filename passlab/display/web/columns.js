@@ -22,13 +22,21 @@ export function columnBorder(root, property, keep = () => {}) {
     return /** @type {HTMLElement | null} */ (column);
   };
   const set = (/** @type {number} */ width) => {
-    const most = (border.parentElement?.clientWidth ?? 0) - LEAST,
-      to = width && Math.round(Math.max(LEAST, Math.min(width, most)));
+    const to = width && Math.round(Math.max(LEAST, Math.min(width, most())));
     if (to) root.style.setProperty(property, `${to}px`);
     else root.style.removeProperty(property);
-    border.setAttribute("aria-valuenow", String(to || left()?.clientWidth || 0));
+    tell();
     return to;
   };
+  const most = () => (border.parentElement?.clientWidth ?? 0) - LEAST;
+  const tell = () => {
+    border.setAttribute("aria-valuemin", String(LEAST));
+    border.setAttribute("aria-valuemax", String(Math.max(LEAST, most())));
+    border.setAttribute("aria-valuenow", String(left()?.clientWidth ?? LEAST));
+  };
+  tell();
+  new ResizeObserver(tell).observe(border); // as soon as it stands between its columns
+  border.addEventListener("focus", tell);
   border.addEventListener("pointerdown", (event) => {
     const column = left();
     if (!column || event.button) return;

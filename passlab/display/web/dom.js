@@ -248,6 +248,7 @@ export function listbox(label, onSelect, className = "pl-list") {
   const list = el("div", className);
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", label);
+  list.tabIndex = 0;
   list.addEventListener("click", (event) => {
     const item = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("[data-at]"));
     if (item) onSelect(Number(item.dataset.at));

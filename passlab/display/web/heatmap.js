@@ -26,6 +26,7 @@ function render({ model, el: host }) {
     facts = el("div", "pl-heat-facts"),
     laws = el("ul", "pl-heat-laws"),
     note = el("div", "pl-error");
+  laws.tabIndex = 0; // where it scrolls
   facts.setAttribute("aria-live", "polite");
   grid.setAttribute("role", "grid");
   let row = 0,

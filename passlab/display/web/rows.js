@@ -27,6 +27,7 @@ export class Rows {
     this.space = el("div", "pl-space", this.body);
     this.probe = el("span", "pl-probe", "0".repeat(100));
     this.box = el("div", "pl-scroll", this.space, this.probe);
+    this.box.tabIndex = 0; // the keys of the browser scroll it
     this.box.addEventListener(
       "scroll",
       () => {

@@ -70,7 +70,7 @@ export class Stepper {
     const tool = (/** @type {string} */ name, /** @type {string} */ label, /** @type {() => void} */ run) => {
       const control = button(name, run, STEPS[name]);
       control.title = label;
-      control.setAttribute("aria-label", label);
+      if (STEPS[name]) control.setAttribute("aria-label", label);
       return control;
     };
     const tools = el(

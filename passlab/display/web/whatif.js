@@ -263,9 +263,12 @@ export class PipelineEditor {
     const rows = this.entries.flatMap((entry, at) =>
       at === this.formAt ? [this.row(entry, at), this.form(entry, at)] : [this.row(entry, at)],
     );
+    for (const row of rows) row.setAttribute("role", "listitem");
     const add = button("insert a pass", () => this.insert(this.entries.length), ICONS.plus);
     add.append(" insert a pass");
-    this.list.replaceChildren(...rows, el("div", "pl-edit-add", add));
+    const addRow = el("div", "pl-edit-add", add);
+    addRow.setAttribute("role", "listitem");
+    this.list.replaceChildren(...rows, addRow);
     this.mark();
   }
 
@@ -315,7 +318,6 @@ export class PipelineEditor {
       tools,
       el("span", "pl-same"),
     );
-    row.setAttribute("role", "listitem");
     row.dataset.entry = String(at);
     row.draggable = true;
     row.addEventListener("click", () => this.choose(at));
