@@ -114,6 +114,9 @@ class _Functor:
         self._level = 0
         return self
 
+    def __init__(self) -> None:
+        self.memo_map = {}  # so that a visitor that is initialised again has seen nothing
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         _check_names(cls, [*(f"visit_{name}" for name in cls._methods.values()), *cls._hooks])
@@ -331,6 +334,7 @@ class MixedModeVisitor(ExprVisitor):
     _always_open = DATAFLOW
 
     def __init__(self, visit_limit: int = 1) -> None:
+        super().__init__()
         if not 1 <= visit_limit <= 9:
             raise PassTypeError(Diagnostic("visit_limit is a number from 1 to 9", found=repr(visit_limit)))
         self.visit_limit = visit_limit

@@ -381,3 +381,13 @@ def test_type_visitor_goes_deep(depth: int) -> None:
     count = Count()
     count.visit(ty)
     assert count.seen == depth // 10
+
+
+@pytest.mark.parametrize(
+    "cls", [ExprFunctor, ExprVisitor, ExprMutator, MixedModeVisitor, MixedModeMutator, TypeVisitor]
+)
+def test_a_visitor_that_is_initialised_again_has_seen_nothing(cls):
+    visitor = cls()
+    visitor.memo_map[Var("x", TensorType((2,), "float32"))] = None
+    visitor.__init__()
+    assert not visitor.memo_map

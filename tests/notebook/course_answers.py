@@ -10,6 +10,7 @@ from tests.notebook import (
     answers_on_programs,
     answers_on_running,
 )
+from tests.notebook.answers_of_others import OTHERS
 from tests.notebook.sly_answers import SLY
 
 Answers = dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]]
@@ -25,7 +26,9 @@ for _lesson, _more in answers_on_building.ANSWERS.items():
     PLAIN[_lesson] = [*PLAIN.get(_lesson, []), *_more]
 ANSWERS: Answers = {
     lesson: [
-        (right, (*wrong, *SLY.get(lesson, {}).get(number, ()))) for number, (right, wrong) in enumerate(exercises, 1)
+        ((*right, *more), (*wrong, *traps, *SLY.get(lesson, {}).get(number, ())))
+        for number, (right, wrong) in enumerate(exercises, 1)
+        for more, traps in [OTHERS.get(lesson, {}).get(number, ((), ()))]
     ]
     for lesson, exercises in PLAIN.items()
 }

@@ -74,8 +74,7 @@ def the_largest_tensor(lesson: Names) -> Exercise:
     """The largest tensor."""
     parser, numpy_helper, relay = lesson.parser, lesson.numpy_helper, lesson.relay
 
-    def question(rng: np.random.Generator) -> tuple[Any, int]:
-        channels, units, size = (int(rng.integers(1, most)) for most in (9, 200, 9))
+    def network(channels: int, units: int, size: int) -> tuple[Any, int]:
         model = parser.parse_model(f"""
             <ir_version: 8, opset_import: ["" : 18]>
             net (float[batch, {channels}, 8, 8] image) => (float[batch, {units}] y) {{
@@ -95,7 +94,8 @@ def the_largest_tensor(lesson: Names) -> Exercise:
     return Exercise("The largest tensor", expects=callable).agrees(
         "it counts the elements with that batch",
         reference,
-        question,
+        lambda rng: network(*(int(rng.integers(1, most)) for most in (9, 200, 9))),
+        first=[network(8, 1, 3), network(1, 199, 2)],
         hint=[
             "`shape=` takes the name of a size, and every call has its type in `checked_type`",
             "`concrete_shape` of a type is a tuple of numbers: the product of them is the number of elements",
@@ -129,8 +129,17 @@ def two_of_a_kind(lesson: Names) -> Exercise:
             weights = [w for w in other.graph.initializer if numpy_helper.to_array(w).dtype == np.float32]
             weight = weights[int(rng.integers(len(weights)))]
             weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight) + np.float32(1), weight.name))
-        image = rng.standard_normal((int(rng.integers(1, 4)), 1, 8, 8)).astype("float32")
-        return reader, other, image
+        return reader, other, rng.standard_normal((int(rng.integers(1, 4)), 1, 8, 8)).astype("float32")
+
+    def scaled(factor: float) -> Any:
+        """The reader with one weight multiplied by a number."""
+        other = type(reader)()
+        other.CopyFrom(reader)
+        weight = next(w for w in other.graph.initializer if numpy_helper.to_array(w).dtype == np.float32)
+        weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight) * np.float32(factor), weight.name))
+        return other
+
+    image = np.random.default_rng(0).standard_normal((2, 1, 8, 8)).astype("float32")
 
     def reference(one: Any, other: Any, image: Any) -> bool:
         programs = [relay.frontend.from_onnx(model)[0] for model in (one, other)]
@@ -141,6 +150,7 @@ def two_of_a_kind(lesson: Names) -> Exercise:
         "it tells models that agree from those that do not",
         reference,
         question,
+        first=[(reader, other, image) for other in (small, scaled(1 + 1e-6), scaled(1.1), scaled(-1))],
         hint=[
             "import both, run both on the image, and compare what they give up to rounding",
             'relay.create_executor("vm", mod).evaluate()(image), and np.allclose',

@@ -121,7 +121,7 @@ def the_wrong_order(lesson: Names) -> Exercise:
         )
         .requires("no more operators are left", lambda text: left_by(text)[0] <= BEST["operators"])
         .requires("there are kernels, and no more than above", lambda text: 0 < left_by(text)[1] <= BEST["kernels"])
-        .requires("there are at most five passes", lambda text: len(text.split(",")) <= 5)
+        .requires("there are at most five passes", lambda text: len(transform.parse_pipeline(text).passes) <= 5)
     )
 
 

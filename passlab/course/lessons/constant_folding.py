@@ -10,7 +10,7 @@ import passlab
 from passlab import relay
 from passlab.course.predictions import one_of, predicts
 from passlab.course.registry import Names, exercise
-from passlab.course.verdicts import Exercise
+from passlab.course.verdicts import DisagreementError, Exercise
 from passlab.testing import count_ops
 
 
@@ -34,12 +34,22 @@ def shape_folded(cls: Any, shape: Any, dtype: Any) -> Any:
     return cls().visit(mod["main"]).body
 
 
+def has_dtype(constant: Any, dtype: str) -> bool:
+    if constant.data.dtype != dtype:
+        hint = "; `relay.const` makes int32 of int64, `relay.Constant` keeps the array" * (dtype == "int64")
+        raise DisagreementError(f"it is {constant.data.dtype}, expected {dtype}{hint}")
+    return True
+
+
 def folds_shape(cls: Any, shape: Any, dtype: Any) -> Any:
     node = shape_folded(cls, f"({', '.join(map(str, shape))})", dtype)
     return isinstance(node, relay.Constant) and np.array_equal(node.data, shape) and str(node.data.dtype) == dtype
 
 
 guarded = passlab.parse("def @main(%c: bool) { if (%c) { 1 / 0 } else { 2 + 3 } }")["main"]
+
+
+hidden = passlab.parse("def @main(%c: bool) { let %zero = 0; if (%c) { 1 / %zero } else { 2 + 3 } }")["main"]
 
 
 def left_by(cls: Any, func: Any = guarded) -> Any:
@@ -49,7 +59,7 @@ def left_by(cls: Any, func: Any = guarded) -> Any:
 def faulty(rng: Any) -> Any:
     """A sum of divisions, some of them by zero, and what must be left of it."""
     text = left = "%n"
-    for numerator in map(int, rng.integers(6, 20, 3)):
+    for numerator in (0, *map(int, rng.integers(6, 20, 3))):
         name, divisor = str(rng.choice(["floor_divide", "floor_mod"])), int(rng.integers(0, 4))
         call = f"{name}({numerator}, {divisor})"
         value = (
@@ -165,7 +175,7 @@ def shapes_are_known_before_values(lesson: Names) -> Exercise:
         )
         .requires(
             "its dtype is the requested one",
-            lambda cls: shape_folded(cls, "(2, 3)", "int64").data.dtype == "int64",
+            lambda cls: has_dtype(shape_folded(cls, "(2, 3)", "int64"), "int64"),
             hint="call.attrs.dtype",
         )
         .requires(
@@ -219,6 +229,11 @@ def what_if_it_fails(lesson: Names) -> Exercise:
             "only divisions by zero are left",
             lambda cls, func, left: passlab.structural_equal(cls().visit(func), left),
             faulty,
+        )
+        .requires(
+            "what is left has no variable that nothing defines",
+            lambda cls: not relay.analysis.free_vars(cls().visit(hidden)),
+            hint="a variable of a `let` that was folded is gone: visit the arguments of the call that you keep",
         )
     )
 

@@ -20,6 +20,16 @@ def shared_products(rng: Any) -> Any:
     return passlab.parse(text), rng.normal(size=4).astype("float32"), a == c or b == d
 
 
+SIMILAR = [  # products whose factors have the same operator, and are not the same
+    (passlab.parse(f"def @main(%x: Tensor[(4), float32]) {{ {text} }}"), np.float32([1, -2, 0.5, 3]), False)
+    for text in (
+        "%0 = exp(%x); %1 = exp(%0); %0 * %x + %1 * tanh(%x)",
+        "%0 = exp(%x); %1 = exp(%0); %x * %0 + tanh(%x) * %1",
+        "%0 = exp(%x); %x * %0 + %0 * tanh(%x)",
+    )
+]
+
+
 @exercise(
     23,
     1,
@@ -172,7 +182,11 @@ def defend_it(lesson: Names) -> Exercise:
             ),
         )
         .asks(
-            "it is right about random programs, and does its work", defended, shared_products, first=[KNOWN], times=40
+            "it is right about random programs, and does its work",
+            defended,
+            shared_products,
+            first=[KNOWN, *SIMILAR],
+            times=40,
         )
         .requires("digits comes back as it is", lambda p: p(digits) is digits)
     )

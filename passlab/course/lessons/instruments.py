@@ -48,6 +48,12 @@ def growing(by: Any) -> Any:
     return grow
 
 
+HELPED = passlab.parse("""
+def @twice(%x: float32) -> float32 { %x + %x }
+def @main(%x: float32) -> float32 { exp(@twice(%x)) }
+""")
+
+
 @exercise(
     8,
     1,
@@ -240,6 +246,11 @@ def a_budget(lesson: Names) -> Exercise:
         .requires(
             "it is the result that counts, not the input",
             lambda cls: complaint(cls(5), transform.DeadCodeElimination()) is None,
+        )
+        .requires(
+            "only the operators of `@main` count",
+            lambda cls: under(cls(1), transform.DeadCodeElimination(), program=HELPED),
+            hint="count_ops(mod['main']), not those of the other functions",
         )
         .asks(
             "it is right about random budgets",

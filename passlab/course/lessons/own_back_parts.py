@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,33 @@ def untidy(rng: np.random.Generator) -> tuple[Program, dict[str, Any]]:
     steps += [first, second, Step("all", "subtract", ("one", "other"), {})]
     steps.insert(int(rng.integers(1, len(steps))), Step("dead", "exp", ("data",), {}))
     return program._replace(steps=steps), values
+
+
+def twins(*steps: tuple[str, str, tuple[str, ...]]) -> tuple[Program, dict[str, Any]]:
+    program = Program(("data",), [Step(*step, {}) for step in steps], {})
+    return program, {"data": np.float32([[1, -2, 3], [0.5, 1, 2]])}
+
+
+TWINS = [
+    twins(  # what is there twice is known only when its arguments are
+        ("a", "exp", ("data",)),
+        ("b", "exp", ("data",)),
+        ("c", "tanh", ("a",)),
+        ("d", "tanh", ("b",)),
+        ("e", "nn.relu", ("d",)),
+        ("f", "subtract", ("c", "e")),
+    ),
+    twins(  # the order of arguments counts, and how often one is there
+        ("a", "exp", ("data",)),
+        ("b", "subtract", ("a", "data")),
+        ("c", "subtract", ("data", "a")),
+        ("d", "multiply", ("a", "data")),
+        ("e", "multiply", ("a", "a")),
+        ("f", "subtract", ("b", "c")),
+        ("g", "subtract", ("d", "e")),
+        ("h", "add", ("f", "g")),
+    ),
+]
 
 
 def tidy(normalise: Any, program: Program, values: dict[str, Any]) -> bool:
@@ -97,11 +125,12 @@ def the_normal_form(names: Names) -> Exercise:
     """Your normal form."""
     return (
         Exercise("Your normal form", expects=callable)
-        .asks("programs keep their value", same_value, untidy, times=10)
+        .asks("programs keep their value", same_value, untidy, first=TWINS, times=10)
         .asks(
             "steps are called v0, v1 and so on, no step is there twice, and each is needed",
             tidy,
             untidy,
+            first=TWINS,
             times=20,
             hint=(
                 "first drop what nothing needs: go backwards from the result, and collect the names that are needed",
@@ -198,6 +227,13 @@ def the_fusion(names: Names) -> Exercise:
     steps = [Step("a", "exp", ("data",), {}), Step("b", "nn.softmax", ("data",), {}), Step("c", "add", ("a", "b"), {})]
     late: tuple[Any, ...] = (Program(("data",), steps, {}), dict.fromkeys(("data", "a", "b", "c"), (2, 3)), {})
 
+    steps = [Step("a", "exp", ("data",), {}), Step("b", "multiply", ("a", "w"), {}), Step("c", "tanh", ("b",), {})]
+    shapes: dict[str, Any] = {"data": (1, 3), "a": (1, 3), "w": (2, 3), "b": (2, 3), "c": (2, 3)}
+    wide: tuple[Any, ...] = (Program(("data",), steps, {"w": np.ones((2, 3))}), shapes, {})
+    names = ["data", *(f"s{number}" for number in range(7))]
+    steps = [Step(name, "exp", (before,), {}) for before, name in pairwise(names)]
+    long: tuple[Any, ...] = (Program(("data",), steps, {}), dict.fromkeys(names, (2, 3)), {})
+
     return (
         Exercise("Your fusion", expects=callable)
         .asks(
@@ -215,6 +251,7 @@ def the_fusion(names: Names) -> Exercise:
             "an element-wise step joins the group of its first argument where the rule allows it, and only there",
             by_the_rule,
             shaped,
+            first=[wide, long],
             times=30,
             hint=("how often is the first argument used in the whole program?", "and has it the shape of the result?"),
         )

@@ -158,6 +158,8 @@ def kinds(n: int, c: int, h: int, w: int, k: int, pad: int, down: int) -> list[A
         ("multiply", [(n, c, h, w), (c, 1, 1)], {}),
         ("add", [(c,), (n, c)], {}),
         ("add", [(c,), ()], {}),
+        ("add", [(n, 1), (1, c)], {}),
+        ("multiply", [(c, 1, 1), (n, 1, h, w)], {}),
         ("nn.relu", [(n, c, h)], {}),
     ]
 
@@ -366,6 +368,9 @@ def opened(change: Any, program: Program, values: dict[str, Any]) -> bool:
     steps = change(program).steps
     if any(step.op == "nn.batch_norm" for step in steps):
         raise DisagreementError("a `nn.batch_norm` is left")
+    names = [*program.inputs, *program.weights, *(step.name for step in steps)]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise DisagreementError(f"the name {twice[0]!r} is there twice: a new step needs a new name")
     rest = [step for step in program.steps if step.op != "nn.batch_norm"]
     return agree([step for step in steps if step in rest], rest, "the other steps")
 
@@ -436,7 +441,9 @@ def the_pattern(names: Names) -> Exercise:
 # -------------------------------------------------------------------------------------------------------- pass manager
 def pipeline(rng: np.random.Generator) -> tuple[list[str], list[str]]:
     """Names of passes with what they do, and some that are disabled."""
-    names = [f"{rng.choice(['keep', 'copy', 'rename', 'weigh'])}{number}" for number in range(int(rng.integers(1, 6)))]
+    names = [
+        f"{rng.choice(['keep', 'copy', 'rename', 'weigh', 'use'])}{number}" for number in range(int(rng.integers(1, 6)))
+    ]
     return names, [name for name in names if rng.random() < 0.3]
 
 
@@ -446,7 +453,16 @@ DOES: dict[str, Any] = {
     "copy": lambda program, number: program._replace(steps=list(program.steps)),
     "rename": lambda program, number: program._replace(steps=[Step(f"a{number}", "exp", ("data",), {})]),
     "weigh": lambda program, number: program._replace(weights={**program.weights, f"w{number}": np.ones(3)}),
-    "broken": lambda program, number: program._replace(steps=[Step("b", "tanh", ("nowhere",), {}), *program.steps]),
+    "use": lambda program, number: program._replace(
+        steps=[*program.steps, Step(f"u{number}", "add", (program.steps[-1].name, f"k{number}"), {})],
+        weights={**program.weights, f"k{number}": np.ones(3)},
+    ),
+}
+BROKEN: dict[str, Any] = {  # what a pass may leave that no program can be
+    "an argument that nothing defines": ONE._replace(steps=[Step("b", "tanh", ("nowhere",), {}), *ONE.steps]),
+    "an argument that a later step defines": ONE._replace(steps=[Step("b", "tanh", ("a",), {}), *ONE.steps]),
+    "an argument that is the step itself": ONE._replace(steps=[*ONE.steps, Step("b", "add", ("a", "b"), {})]),
+    "a weight that is gone": ONE._replace(steps=[*ONE.steps, Step("b", "add", ("a", "w0"), {})]),
 }
 
 
@@ -464,22 +480,23 @@ def managed(run_passes: Any, names: list[str], disabled: list[str]) -> bool:
     program, log = run_passes([(name, made(name)) for name in names], ONE, disabled)
     kept = [name for name in names if name not in disabled]
     agree(ran, kept, "the passes that ran")
-    words = {"keep": "unchanged", "copy": "unchanged", "weigh": "unchanged", "rename": "changed"}
+    words = {"keep": "unchanged", "copy": "unchanged", "weigh": "unchanged", "rename": "changed", "use": "changed"}
     expected = [(name, "skipped" if name in disabled else words[name[:-1]]) for name in names]
     agree([tuple(entry) for entry in log], expected, "the log")
     last = [name[-1] for name in kept if name.startswith("rename")]
     return agree(program.steps[0].name, f"a{last[-1]}" if last else "a", "the name of the step at the end")
 
 
-def refuses(run_passes: Any, name: str) -> bool:
-    passes = [("keep0", lambda program: program), (name, lambda program: DOES["broken"](program, 0))]
+def refuses(run_passes: Any, name: str, what: str) -> bool:
+    program = ONE._replace(weights={"w0": np.ones(3)})
+    passes = [("keep0", lambda program: program), (name, lambda program: BROKEN[what])]
     try:
-        run_passes(passes, ONE)
+        run_passes(passes, program)
     except ValueError as error:
         if name not in str(error):
             raise DisagreementError(f"the error does not name the pass: {error}") from None
         return True
-    raise DisagreementError("a pass that leaves a name undefined passes")
+    raise DisagreementError(f"a pass may leave {what}")
 
 
 @exercise(
@@ -527,7 +544,8 @@ def the_manager(names: Names) -> Exercise:
         .asks(
             "a pass that leaves a name undefined is refused with a ValueError that names the pass",
             refuses,
-            lambda rng: f"broken{int(rng.integers(0, 99))}",
+            lambda rng: (f"broken{int(rng.integers(0, 99))}", str(rng.choice(list(BROKEN)))),
+            first=[("broken", what) for what in BROKEN],
             times=3,
             hint="go through the steps: a name is known if it is an input, a weight, or an earlier step",
         )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import passlab
-from passlab import limits, relay, transform
+from passlab import limits, relay, transform, vm
 from passlab.course.lessons.functions_and_data import as_list
 from passlab.course.predictions import a_number, one_of, predicts
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import DisagreementError, Exercise
-from passlab.ir.types import FuncType
 from passlab.ir.walk import post_order
 from passlab.testing import count_ops
 
@@ -49,6 +49,11 @@ def inlined(pass_: Any, mod: Any, x: Any) -> Any:
     return literal_calls(result["main"]) == 0 and values[0] == values[1]
 
 
+effectful = passlab.parse("""
+def @main(%x: float32) { let %r = ref(%x); fn (%unused: ()) { ref_read(%r) }(ref_write(%r, 2f)) }
+""")
+
+
 kept = passlab.parse("def @main(%f: fn (float32) -> float32, %x: float32) { %f(%x) }")
 
 
@@ -79,11 +84,17 @@ def summed(text: str, numbers: list[int]) -> bool:
     return True
 
 
-def has_continuation(text: str) -> bool:
-    """Whether `@sum` takes a list and a function, and makes a function to call itself with."""
-    main = passlab.parse(text)["sum"]
-    makes = any(isinstance(node, relay.Function) for node in post_order(main.body))
-    return len(main.params) == 2 and isinstance(main.params[1].checked_type, FuncType) and makes
+def has_continuations(text: str) -> bool:
+    """Whether a run makes a closure for each number of a list, and adds nothing before it has made the last one."""
+    mod = passlab.parse(text)
+    trace = vm.Debugger(mod, as_list(mod, [3, 1, 2, 5])).trace
+    made = [at for at in range(len(trace)) if trace[at].instruction.startswith("alloc_closure")]
+    added = [at for at in range(len(trace)) if "add" in trace[at].operators]
+    if len(made) < 4:
+        raise DisagreementError(f"for a list of four numbers it makes {len(made)} functions")
+    if added and added[0] < made[-1]:
+        raise DisagreementError("it adds on the way down")
+    return True
 
 
 @exercise(
@@ -99,6 +110,13 @@ def what_is_left(lesson: Names) -> Exercise:
     return Exercise(
         "What is left?", hint=["unfold the recursion on paper: 5, 2, 1, 0", "1 * 1 is computed at compile time"]
     ).equals((multiplications(5), multiplications(6)))
+
+
+def letters_of(answer: Any) -> set[str]:
+    """The letters that an answer names: "bd", "b and d", ["b", "d"]."""
+    text = answer.lower() if isinstance(answer, str) else " ".join(map(str, answer)).lower()
+    text = re.sub(r"\band\b|[\s,]", "", text)
+    return set(text) if re.fullmatch("[a-e]*", text) else set()
 
 
 @exercise(
@@ -118,7 +136,7 @@ def what_stays_a_call(lesson: Names) -> Exercise:
         expected_kind="letters, as a text such as 'ac'",
     ).requires(
         "these are the programs in which a call is left",
-        lambda answer: {letter for part in answer for letter in str(part).lower() if letter not in " ,"} == expected,
+        lambda answer: letters_of(answer) == expected,
         hint=(
             "the recursion of `@power` ends where `%n` is 0: is `%n` known at compile time?",
             "whether `%x` is known does not matter; a number that depends on `%x` is not known",
@@ -162,7 +180,7 @@ def without_a_stack(lesson: Names) -> Exercise:
             lambda rng: ([int(n) for n in rng.integers(0, 100, rng.integers(1, 30))],),
             first=[([5],), ([1, 2, 3],)],
         )
-        .requires("what is left to do is in a continuation, which `@sum` makes", has_continuation)
+        .requires("what is left to do after each number is in a continuation", has_continuations)
     )
 
 
@@ -227,6 +245,11 @@ def inline_by_hand(lesson: Names) -> Exercise:
                 ),
                 0.5,
             ),
+        )
+        .requires(
+            "an argument with an effect is computed, though the parameter is not used",
+            lambda p: inlined(p, effectful, 0.5),
+            hint="a `let` computes its value; `relay.bind` drops it if nothing uses the parameter",
         )
         .asks("random programs compute the same", inlined, nested_literals, times=10)
     )

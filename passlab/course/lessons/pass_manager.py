@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import passlab
@@ -68,7 +67,10 @@ def order_matters(lesson: Names) -> Exercise:
         .requires("these are passes", transform.parse_pipeline)
         .requires(
             "each pass is there once",
-            lambda text: sorted(re.findall(r"\w+", text)) == ["DeadCodeElimination", "FoldConstant", "FuseOps"],
+            lambda text: (
+                sorted(pass_.info.name for pass_ in transform.parse_pipeline(text).passes)
+                == ["DeadCodeElimination", "FoldConstant", "FuseOps"]
+            ),
         )
         .requires("one kernel is left", lambda text: number_of_kernels(result_after(text)) == 1)
         .requires("four operators are left", lambda text: sum(count_ops(result_after(text)["main"]).values()) == 4)
@@ -129,14 +131,6 @@ def a_pass_of_your_own(lesson: Names) -> Exercise:
     return (
         Exercise("A pass of your own", expects=transform.Pass)
         .requires("it is called `negated`", lambda pass_: pass_.info.name == "negated")
-        .requires(
-            "it negates",
-            lambda pass_: count_ops(pass_(net)["main"])["negative"] == 1,
-            hint=[
-                "make a function with the same parameters and another body",
-                "relay.Function(func.params, relay.negative(...))",
-            ],
-        )
         .asks(
             "the result is the negative of what it was",
             lambda pass_, mod, x: (
@@ -144,6 +138,10 @@ def a_pass_of_your_own(lesson: Names) -> Exercise:
                 == -float(relay.create_executor("debug", mod).evaluate()(x))
             ),
             lambda rng: (PROGRAMS[rng.integers(len(PROGRAMS))], float(rng.normal())),
+            hint=[
+                "make a function with the same parameters and another body",
+                "relay.Function(func.params, relay.negative(...))",
+            ],
         )
         .requires(
             "it is skipped at level 0",

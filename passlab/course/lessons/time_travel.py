@@ -60,7 +60,19 @@ def ask_about_values(lesson: Names) -> Exercise:
             lambda ask: not ask(np.zeros((0, 3))),
             hint="the largest element of nothing does not exist: ask value.size first",
         )
-        .asks("it is right about random arrays", lambda ask, array, expected: bool(ask(array)) == expected, question)
+        .asks(
+            "it is right about random arrays",
+            lambda ask, array, expected: bool(ask(array)) == expected,
+            question,
+            first=[
+                (np.float32([[1, -5000], [2, 3]]), True),
+                (np.float32([5000, -1]), True),
+                (np.float32([1000, -1000]), False),
+                (np.float32([1000.5]), True),
+                (np.float32([-1000.5, 0]), True),
+                (np.full(20, 900, "float32"), False),
+            ],
+        )
         .requires("it finds something", lambda ask: len(run.query(ask)) > 0)
     )
 

@@ -50,7 +50,7 @@ def formula(rng: np.random.Generator) -> tuple[Any, Any]:
             if name == "neg":
                 y = -y
             elif name == "truediv":
-                y = y / number
+                y = y / (number, x * x + number)[side % 2]
             else:
                 y = getattr(operator, name)(*[(y, number), (number, y), (y, x)][side])
         return y
@@ -132,7 +132,11 @@ def numbers_on_both_sides(names: Names) -> Exercise:
             "a number may be on the left",
             computes,
             formula,
-            first=[(lambda x: 2.0 - x, np.float32([1, 2, 3, 4])), (lambda x: 3.0 * x, np.float32([1, 2, 3, 4]))],
+            first=[
+                (lambda x: 2.0 - x, np.float32([1, 2, 3, 4])),
+                (lambda x: 3.0 * x, np.float32([1, 2, 3, 4])),
+                (lambda x: x / (x + 1.0), np.float32([1, 2, 3, 4])),
+            ],
             times=30,
             hint=(
                 "for `2 - x`, Python asks `x.__rsub__(2)`",
