@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
-from passlab.errors import Diagnostic, DiagnosticError, NodeValueError, did_you_mean
+from passlab.errors import Diagnostic, DiagnosticError, NodeValueError, did_you_mean, type_in_words
 
 # Relay's numbers of the kinds of devices, which its texts use (`device_type=1`).
 DEVICE_KINDS = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10}
@@ -60,7 +60,7 @@ def device(kind: Any, device_id: int = 0) -> Device:
     if isinstance(kind, int):
         name = next((n for n, number in DEVICE_KINDS.items() if number == kind), str(kind))
     elif not isinstance(kind, str):
-        raise DiagnosticError(Diagnostic(f"a device is named by a string or a number, not by a {type(kind).__name__}"))
+        raise DiagnosticError(Diagnostic(f"a device is named by a string or a number, not by {type_in_words(kind)}"))
     else:
         words = kind.split()
         name, _, number = (words[0] if words else "").partition(":")

@@ -60,6 +60,12 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
+def type_in_words(value: Any) -> str:
+    """Return the name of a value's type with its article: "an int", "a str", "an NDArray"."""
+    name = type(value).__name__
+    return f"{'an' if re.match('[AEIOaeio]|ND|nd', name) else 'a'} {name}"
+
+
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     """Return "did you mean `a` or `b`?" for the up to three candidates nearest to `name`, or None when none is near.
 

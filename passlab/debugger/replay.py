@@ -14,7 +14,7 @@ import numpy as np
 
 from passlab import limits
 from passlab.debugger.trace_data import TraceData
-from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
+from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError, type_in_words
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.values import ADTValue, Value
 from passlab.ir.expr import Var
@@ -268,5 +268,5 @@ def fit(register: int, old: Value, value: Any) -> Value:
     if isinstance(old, int) and isinstance(value, (int, np.integer)):
         return int(value)
     if type(old) is not type(value):
-        raise RunError(f"${register} holds a {type(old).__name__}, which a {type(value).__name__} cannot replace")
+        raise RunError(f"${register} holds {type_in_words(old)}, which {type_in_words(value)} cannot replace")
     return value

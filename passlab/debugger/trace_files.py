@@ -32,7 +32,7 @@ from passlab.debugger.node_runs import record_nodes
 from passlab.debugger.node_trace import T
 from passlab.debugger.replay import DIFFERENT, MachineEngine, fork_at
 from passlab.debugger.trace_data import TraceData
-from passlab.errors import Diagnostic, FileAccessError, LimitError, PasslabError, RunError, VerifyError
+from passlab.errors import Diagnostic, FileAccessError, LimitError, PasslabError, RunError, VerifyError, type_in_words
 from passlab.evaluate.values import ADTValue
 from passlab.ir.adt import Constructor, TypeData, constructor_numbers
 from passlab.ir.module import IRModule
@@ -196,7 +196,7 @@ class ValueTable:
             return "closure", value.func_index
         if isinstance(value, int):
             return "int", value
-        what = f"a {type(value).__name__} cannot be saved in a trace file"
+        what = f"{type_in_words(value)} cannot be saved in a trace file"
         raise RunError(Diagnostic(what, hint="tensors, integers, tuples, ADT values and closures of the vm can"))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 from passlab import limits
 from passlab.display.html import Markup, tag
 from passlab.display.parts import Part, html_of
-from passlab.errors import Diagnostic, PassTypeError, visible
+from passlab.errors import Diagnostic, PassTypeError, type_in_words, visible
 from passlab.lazy import notebook_forms
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class View:
 
     def source(self) -> HasFrame:
         """Return the object with the rows of the data frame. Raises `TypeError` for views that are not tables."""
-        raise TypeError(f"a {type(self).__name__} is not a table")
+        raise TypeError(f"{type_in_words(self)} is not a table")
 
     def frame(self) -> pd.DataFrame:
         """Return the view as a pandas data frame. Raises `TypeError` for views that are not tables."""

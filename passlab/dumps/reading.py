@@ -41,7 +41,7 @@ from passlab.dumps.source import (
     open_file,
     spool,
 )
-from passlab.errors import Diagnostic, DumpError, did_you_mean
+from passlab.errors import Diagnostic, DumpError, did_you_mean, type_in_words
 
 XDSL_MARK = b"IR after "
 TVM_MARK = b" Running Pass: "
@@ -361,7 +361,7 @@ def read(path_or_stream: Any, format: str | None = None) -> TextRecording:
         name = str(getattr(path_or_stream, "name", "") or "dump")
         return _read_stream(spool(stream, "standard input" if name in ("<stdin>", "0") else Path(name).name), chosen)
     hint = "a path, an open file, or bytes; `passlab.dumps.read_text(text)` reads a text"
-    raise DumpError(Diagnostic(f"a {type(path_or_stream).__name__} is not a dump", hint=hint))
+    raise DumpError(Diagnostic(f"{type_in_words(path_or_stream)} is not a dump", hint=hint))
 
 
 def _is_tar(path: Path) -> bool:

@@ -31,7 +31,7 @@ from passlab.dumps.reports import Remark, Reports, join, reports_of
 from passlab.dumps.source import BytesSource, Excerpt
 from passlab.dumps.source_lines import SourceMap
 from passlab.dumps.step import Step, Unit
-from passlab.errors import Diagnostic, DumpError, counted, did_you_mean
+from passlab.errors import Diagnostic, DumpError, counted, did_you_mean, type_in_words
 from passlab.lazy import late
 from passlab.table import Table, Tabular
 
@@ -204,7 +204,7 @@ class TextRecording(Tabular):
     def _unit(self, name: Any) -> Unit:
         if not isinstance(name, str):
             hint = "unit_text(step, unit) takes the step first, blame(unit, step) the unit"
-            raise DumpError(Diagnostic(f"a unit is given by its name, not by a {type(name).__name__}", hint=hint))
+            raise DumpError(Diagnostic(f"a unit is given by its name, not by {type_in_words(name)}", hint=hint))
         unit = self.units.get(name)
         if unit is None:
             ends = [key for key in self.units if key.endswith(("/" + name, "@" + name, " " + name))]
@@ -379,7 +379,7 @@ class TextRecording(Tabular):
         if not isinstance(other, TextRecording):
             hint = "`passlab.dumps.read` and `passlab.recorders` make recordings of text"
             raise DumpError(
-                Diagnostic(f"a recording of text cannot be compared with a {type(other).__name__}", hint=hint)
+                Diagnostic(f"a recording of text cannot be compared with {type_in_words(other)}", hint=hint)
             )
         return TextComparison(self, other)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, LimitError, PasslabError, RunError
+from passlab.errors import Diagnostic, LimitError, PasslabError, RunError, type_in_words
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op, is_op_call
@@ -118,4 +118,4 @@ def describe(value: Value) -> str:
         return f"a tuple of {len(value)}"
     if isinstance(value, Expr):
         return f"the function {value}"
-    return f"a {type(value).__name__}"
+    return type_in_words(value)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, RunError
+from passlab.errors import Diagnostic, RunError, type_in_words
 from passlab.ir.expr import Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.types import IncompleteType, TensorType, TupleType, Type, fold_tuple, tensor_types
@@ -73,7 +73,7 @@ def _type_of(node: Expr, types: dict[Expr, Type], arrays: dict[Expr, Any]) -> Ty
         assert isinstance(whole, TupleType)
         return whole.fields[node.index]
     if not is_op_call(node):
-        raise RunError(Diagnostic(f"a shape function cannot hold a {type(node).__name__}", node.span))
+        raise RunError(Diagnostic(f"a shape function cannot hold {type_in_words(node)}", node.span))
     spec = node.op.spec
     if spec.shape_function is not None:
         return spec.shape_function(node.attrs, *(arrays[a] for a in node.args))

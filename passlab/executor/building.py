@@ -11,7 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from passlab.errors import Diagnostic, RunError, RunTypeError, VerifyError, did_you_mean, naming_interrupts
+from passlab.errors import (
+    Diagnostic,
+    RunError,
+    RunTypeError,
+    VerifyError,
+    did_you_mean,
+    naming_interrupts,
+    type_in_words,
+)
 from passlab.executor.aot.module_source import lower
 from passlab.executor.factories import AOTExecutorFactory, GraphExecutorFactory
 from passlab.executor.graph_codegen import GraphCode
@@ -93,7 +101,7 @@ def build(
     if entry != "main":
         mod = with_entry(mod, entry)
     if not isinstance(mod_name, str | None):
-        raise RunTypeError(f"the name of a module is a string, not a {type(mod_name).__name__}")
+        raise RunTypeError(f"the name of a module is a string, not {type_in_words(mod_name)}")
     name = mod_name or "default"
     kind = "graph" if executor is None else str(getattr(executor, "name", executor))
     again = naming_interrupts("the compilation", hint="the program is as it was: compile it again")

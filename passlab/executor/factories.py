@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from passlab.errors import Diagnostic, RunError, RunTypeError, VerifyError
+from passlab.errors import Diagnostic, RunError, RunTypeError, VerifyError, type_in_words
 from passlab.executor.aot.aot_module import AotModule
 from passlab.executor.aot.loading import CompiledProgram
 from passlab.executor.aot.module_source import source_of
@@ -59,7 +59,7 @@ class Factory(CallableByName):
         """
         if str(file_name).endswith(".py"):
             hint = 'build the program with `executor="aot"`, whose library is a Python module'
-            raise RunError(Diagnostic(f"a {type(self).__name__} cannot be written as a Python module", hint=hint))
+            raise RunError(Diagnostic(f"{type_in_words(self)} cannot be written as a Python module", hint=hint))
         write_bytes(file_name, self.file(), "the library")
 
     def get_devices(self) -> list[str]:

@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
-from passlab.errors import Diagnostic, InterruptedRunError, PasslabError, RunError, RunTypeError, VerifyError
+from passlab.errors import (
+    Diagnostic,
+    InterruptedRunError,
+    PasslabError,
+    RunError,
+    RunTypeError,
+    VerifyError,
+    type_in_words,
+)
 from passlab.evaluate.arguments import check_argument, is_no_number
 from passlab.evaluate.operators import failure
 from passlab.evaluate.ownership import private_copy
@@ -262,7 +270,7 @@ class GraphModule(RunsByInputs):
         Raises `RunError` if the other executor has not set one of them.
         """
         if not isinstance(other, GraphModule):
-            raise RunTypeError(f"parameters are shared with another graph executor, not with a {type(other).__name__}")
+            raise RunTypeError(f"parameters are shared with another graph executor, not with {type_in_words(other)}")
         names = params if isinstance(params, Mapping) else load_param_dict(params)
         for name in names:
             value = other.get_input(name)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
+from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean, type_in_words
 from passlab.executor.param_dict import load_param_dict
 from passlab.vm.benchmarking import BenchmarkResult, benchmark
 
@@ -43,7 +43,7 @@ def output_number(index: Any, count: int) -> int:
 
 def _in_range(number: Any, count: int, what: str, hint: str) -> int:
     if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
-        raise RunTypeError(f"the {hint} is needed, not a {type(number).__name__}")
+        raise RunTypeError(f"the {hint} is needed, not {type_in_words(number)}")
     if not 0 <= number < count:
         raise RunError(f"there are {count} {what}s, none of number {number}")
     return int(number)
@@ -59,7 +59,7 @@ def write_output(value: Array, out: Any) -> Array:
 def check_output(value: Array, out: Any) -> None:
     """Raise `RunError` unless a result can be written into an array."""
     if not isinstance(out, np.ndarray):
-        raise RunTypeError(f"a result is written into an array, not into a {type(out).__name__}")
+        raise RunTypeError(f"a result is written into an array, not into {type_in_words(out)}")
     if out.shape != value.shape or out.dtype != value.dtype:
         expected, actual = (f"Tensor[({', '.join(map(str, a.shape))}), {a.dtype}]" for a in (value, out))
         raise RunError(Diagnostic("the array for a result does not fit it", expected=expected, found=actual))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
-from passlab.errors import RunTypeError
+from passlab.errors import RunTypeError, type_in_words
 from passlab.ir.expr import Constant
 from passlab.text.tensor_bytes import tensor_of_record, tensor_record
 from passlab.vm.files.constant_files import MAGIC
@@ -28,10 +28,10 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
     [1. 2.]
     """
     if not isinstance(params, Mapping):
-        raise RunTypeError(f"parameters are given by name, not as a {type(params).__name__}")
+        raise RunTypeError(f"parameters are given by name, not as {type_in_words(params)}")
     for name in params:
         if not isinstance(name, str):
-            raise RunTypeError(f"the name of a parameter is a string, not a {type(name).__name__}")
+            raise RunTypeError(f"the name of a parameter is a string, not {type_in_words(name)}")
     arrays = [np.asarray(v.data if isinstance(v, Constant) else v) for v in params.values()]
     return b"".join([number(MAGIC), number(0), texts(params), number(len(arrays)), *map(tensor_record, arrays)])
 
@@ -43,7 +43,7 @@ def load_param_dict(data: bytes | bytearray) -> dict[str, np.ndarray[Any, Any]]:
     [1. 2.]
     """
     if not isinstance(data, (bytes, bytearray)):
-        raise RunTypeError(f"a list of parameters is read from bytes, not from a {type(data).__name__}")
+        raise RunTypeError(f"a list of parameters is read from bytes, not from {type_in_words(data)}")
     file = Reader(bytes(data), "parameters")
     if file.number() != MAGIC:
         raise file.bad("this is not a list of parameters")

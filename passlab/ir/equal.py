@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, StructureError
+from passlab.errors import Diagnostic, StructureError, type_in_words
 from passlab.ir.adt import (
     Clause,
     Constructor,
@@ -575,12 +575,12 @@ def _describe(item: Any) -> str:
         shown = f" {item.data.item()!r}" if item.data.ndim == 0 else ""
         return f"a constant {item.tensor_type}{shown}"
     if isinstance(item, Call):
-        callee = str(item.op) if isinstance(item.op, (Op, GlobalVar, Constructor)) else f"a {type(item.op).__name__}"
+        callee = str(item.op) if isinstance(item.op, (Op, GlobalVar, Constructor)) else type_in_words(item.op)
         return f"a call of {callee}"
     if isinstance(item, Expr):
-        return f"a {type(item).__name__}"
+        return type_in_words(item)
     if item is None or isinstance(item, (Type, bool, int, float, str)):
         return repr(item)
     if isinstance(item, tuple) and len(item) <= 8:
         return f"({', '.join(map(_describe, item))})"
-    return f"a {type(item).__name__}"
+    return type_in_words(item)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, TypeVar, cast
 
-from passlab.errors import Diagnostic, PassTypeError, did_you_mean
+from passlab.errors import Diagnostic, PassTypeError, did_you_mean, type_in_words
 from passlab.ir.adt import Constructor, TypeData
 from passlab.ir.deep_recursion import call_on_fresh_stack, stack_nearly_full
 from passlab.ir.expr import (
@@ -160,7 +160,7 @@ class _Functor:
     def _call_method(self, node: Any) -> Any:
         name = self._methods.get(type(node))
         if name is None:
-            raise PassTypeError(Diagnostic(f"{type(self).__name__} cannot visit a {type(node).__name__}"))
+            raise PassTypeError(Diagnostic(f"{type(self).__name__} cannot visit {type_in_words(node)}"))
         method = getattr(self, f"visit_{name}")
         self._level += 1
         try:

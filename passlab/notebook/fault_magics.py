@@ -15,7 +15,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 import passlab
 from passlab import arguments, lab
-from passlab.errors import did_you_mean
+from passlab.errors import did_you_mean, type_in_words
 from passlab.notebook import lazy_modules as rooms
 from passlab.notebook import values
 from passlab.notebook.naming import BARE, NamedMagics, options_of, pipeline_of, shield_quotes, takes_pipeline, words
@@ -221,7 +221,7 @@ class FaultMagics(NamedMagics):
         if callable(space.get(name)):
             return space[name]
         if name in space:
-            raise UsageError(f"--good: `{name}` is a {type(space[name]).__name__}, not a function")
+            raise UsageError(f"--good: `{name}` is {type_in_words(space[name])}, not a function")
         candidates = [n for n, v in space.items() if callable(v) and not n.startswith("_")]
         raise UsageError(
             f"--good: there is no function `{name}` in this notebook: {did_you_mean(name, candidates) or 'define it'}"

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from passlab import display
-from passlab.errors import naming_interrupts
+from passlab.errors import naming_interrupts, type_in_words
 from passlab.notebook import lazy_modules as rooms
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def bundle(value: Any, include: Any = None, exclude: Any = None) -> Any:
 
     IPython calls this for the classes in `VIEWS`. Where the widget library is not installed, there is no widget.
     """
-    with naming_interrupts(f"the display of a {type(value).__name__}", hint="its name shows it again, or the cell"):
+    with naming_interrupts(f"the display of {type_in_words(value)}", hint="its name shows it again, or the cell"):
         view = view_of(value)
         if view is None:
             return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from passlab import instrument
-from passlab.errors import Diagnostic, PassError, did_you_mean
+from passlab.errors import Diagnostic, PassError, did_you_mean, type_in_words
 
 
 class _Nowhere:
@@ -53,8 +53,8 @@ def instrument_of(name: str, namespace: Mapping[str, Any]) -> Any:
         kind, options = INSTRUMENTS[name]
         return getattr(instrument, kind)(**options)
     if value is not None:
-        kind = "class" if isinstance(value, type) else type(value).__name__
-        hint = f"decorate the class with `@passlab.instrument.pass_instrument`; `{name}` is a {kind}"
+        kind = "a class" if isinstance(value, type) else type_in_words(value)
+        hint = f"decorate the class with `@passlab.instrument.pass_instrument`; `{name}` is {kind}"
         raise PassError(Diagnostic(f"`{name}` is not an instrument", hint=hint))
     own = [n for n, v in namespace.items() if not n.startswith("_") and _is_instrument(v)]
     hint = did_you_mean(name, [*INSTRUMENTS, *own]) or f"there are {', '.join([*INSTRUMENTS, *own])}"

@@ -215,7 +215,10 @@ class RelayMagics(NamedMagics):
     @argument("--changed-from", metavar="NAME", default="", help="an earlier program: nodes that are new are marked")
     @line_magic
     def graph(self, line: str) -> Any:
-        """Draw the dataflow graph of a program."""
+        """Draw the dataflow graph of a program.
+
+        %graph net      %graph net.main --changed-from before
+        """
         options = options_of(self.graph, line)
         before = self._part(options.changed_from) if options.changed_from else None
         self._display(display.graph_view(self._part(options.program), changed_from=before))
@@ -268,7 +271,10 @@ class RelayMagics(NamedMagics):
     @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
     @line_magic
     def run_program(self, line: str) -> Any:
-        """Run a function of a program on named or random arguments and return its result."""
+        """Run a function of a program on named or random arguments and return its result.
+
+        %run net --random 0      %run net --args x,w --executor vm
+        """
         from passlab.executor import create_executor
 
         options = options_of(self.run_program, line)

@@ -21,7 +21,7 @@ from IPython.utils.process import arg_split  # type: ignore[attr-defined, unused
 
 import passlab
 from passlab import arguments
-from passlab.errors import did_you_mean, naming_interrupts
+from passlab.errors import did_you_mean, naming_interrupts, type_in_words
 from passlab.notebook import lazy_modules as rooms
 from passlab.notebook import values
 
@@ -111,7 +111,7 @@ class NamedMagics(Magics):
             return value
         if value is not ABSENT:
             hint = f": `passlab.IRModule.from_expr({name})` makes one" if isinstance(value, rooms.expr.Expr) else ""
-            raise UsageError(f"`{name}` is a {type(value).__name__}, not a program{hint}")
+            raise UsageError(f"`{name}` is {type_in_words(value)}, not a program{hint}")
         space = self.shell.user_ns.items()
         candidates = [n for n, v in space if isinstance(v, passlab.IRModule) and not n.startswith("_")]
         hint = did_you_mean(name, candidates) or (
@@ -181,16 +181,24 @@ class NamedMagics(Magics):
 
 
 def options_of(magic: Any, line: str) -> Any:
-    """The options of a line. Raises `UsageError` for an unknown option, with the nearest known one."""
+    """The options of a line. Raises `UsageError`, with the nearest option for an unknown one, else with an example."""
     try:
         return magic.parser.parse_intermixed_args(arg_split(line))  # options may stand before the pipeline
     except UsageError as error:
         unknown = _UNKNOWN_OPTION.match(str(error))
+        if unknown is None and str(error).startswith("argument "):
+            raise  # it says what the argument takes
         if unknown is None:
-            raise
+            raise UsageError(f"{error}; for example: {example_of(magic)}") from None
         names = re.findall(r"--[\w-]+", magic.parser.format_help())
         hint = did_you_mean(unknown[1], dict.fromkeys(names)) or f"its options are {', '.join(dict.fromkeys(names))}"
         raise UsageError(f"{error}: {hint}") from None
+
+
+def example_of(magic: Any) -> str:
+    """The first example in the docstring of a magic, which comes after its usage."""
+    lines = [line.strip() for line in (magic.__doc__ or "").splitlines()]
+    return next(re.split(r"\s{3,}", line)[0] for line in lines if line.startswith("%") and "[" not in line)
 
 
 def pipeline_of(options: Namespace, cell: str | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from passlab.errors import type_in_words
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
@@ -172,7 +173,7 @@ def _description(e: Expr | None) -> str:
     if isinstance(e, Constant):
         return f"a constant {e.tensor_type}"
     names = {Tuple: "a tuple", TupleGetItem: "a projection", Let: "a let", If: "an if", Function: "a function"}
-    return names.get(type(e), f"a {type(e).__name__}")
+    return names.get(type(e), type_in_words(e))
 
 
 def _location(e: Expr | None) -> str:

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 from passlab.dumps.source import BytesSource
 from passlab.dumps.stages import Stage, Stream
 from passlab.dumps.triton import TritonRecording, stage_of
-from passlab.errors import Diagnostic, DumpError, did_you_mean
+from passlab.errors import Diagnostic, DumpError, did_you_mean, type_in_words
 from passlab.ir.span import Source, Span
 from passlab.recorders.protocol import import_host
 
@@ -143,7 +143,7 @@ def _kernel(kernel: Any, signature: Any, constexprs: dict[str, Any]) -> _Kernel:
             break
         function = function.fn
     if not isinstance(function, jit):
-        what = f"the function `{kernel.__name__}`" if inspect.isfunction(kernel) else f"a {type(kernel).__name__}"
+        what = f"the function `{kernel.__name__}`" if inspect.isfunction(kernel) else type_in_words(kernel)
         raise DumpError(Diagnostic(f"{what} is not a Triton kernel", hint="put `@triton.jit` above its definition"))
     params = list(function.arg_names)
     fixed = [params[at] for at in function.constexprs]
@@ -199,7 +199,7 @@ def _types(name: str, signature: Any, params: list[str], open_ones: list[str]) -
             raise DumpError(Diagnostic(f"the signature has no type for `{missing[0]}`", hint=hint))
     else:
         hint = '"*fp32, i32", or a dictionary with a type for each name'
-        raise DumpError(Diagnostic(f"a {type(signature).__name__} is not a signature", hint=hint))
+        raise DumpError(Diagnostic(f"{type_in_words(signature)} is not a signature", hint=hint))
     for one, text in given.items():
         plain = match["type"] if (match := _HINT.fullmatch(text)) else text
         if plain == "constexpr":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlab.errors import RunTypeError
+from passlab.errors import RunTypeError, type_in_words
 from passlab.executor import GraphModuleDebug as DebugModule
 from passlab.executor import create_graph
 from passlab.vm.files.saving import KernelLibrary
@@ -30,7 +30,7 @@ def GraphModuleDebug(module: Any, device: Any = None, graph_json: Any = None, du
     """
     if not isinstance(module, DebugModule):
         result = 'lib["debug_create"]("default", device)'
-        raise RunTypeError(f"a debug executor is created by `{result}`, not from a {type(module).__name__}")
+        raise RunTypeError(f"a debug executor is created by `{result}`, not from {type_in_words(module)}")
     return module
 
 

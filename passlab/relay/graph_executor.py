@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlab.errors import RunTypeError
+from passlab.errors import RunTypeError, type_in_words
 from passlab.executor import create_graph
 from passlab.executor.outputs import RunsByInputs
 
@@ -18,9 +18,7 @@ create = create_graph
 def GraphModule(module: Any) -> RunsByInputs:
     """Return a module created by `lib["default"](device)`. Raises `RunTypeError` for anything else."""
     if not isinstance(module, RunsByInputs):
-        raise RunTypeError(
-            f'a graph executor is created by `lib["default"](device)`, not from a {type(module).__name__}'
-        )
+        raise RunTypeError(f'a graph executor is created by `lib["default"](device)`, not from {type_in_words(module)}')
     return module
 
 

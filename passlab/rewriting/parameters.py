@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from passlab.errors import Diagnostic, RunTypeError, RunValueError
+from passlab.errors import Diagnostic, RunTypeError, RunValueError, type_in_words
 from passlab.evaluate.arguments import check_argument
 from passlab.ir.expr import Constant, Expr, Function, Var
 from passlab.ir.module import IRModule
@@ -22,7 +22,7 @@ def bind_params(mod: IRModule, params: Mapping[str, Any] | None, entry: str = "m
     `RunError` for an array that does not have the declared type, `RunTypeError` if `params` is not a mapping.
     """
     if params is not None and not isinstance(params, Mapping):
-        raise RunTypeError(f"parameters are given by name, not as a {type(params).__name__}")
+        raise RunTypeError(f"parameters are given by name, not as {type_in_words(params)}")
     if not params:
         return mod
     main: Function = mod[entry]

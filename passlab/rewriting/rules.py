@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from passlab.analysis.purity import LocalPurity
+from passlab.errors import type_in_words
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, ExprT, set_span
 from passlab.ir.op import Op, Trait, is_op_call
@@ -239,7 +240,7 @@ def _mismatch(part: Any, node: Expr, nodes: dict[str, Expr]) -> str:
         if nodes.setdefault(part, node) is not node:
             return f"{part} stands for two different values"
         return f"{part} is not a constant" if part[0] == "c" and type(node) is not Constant else ""
-    name = node.op.name if is_op_call(node) else f"a {type(node).__name__}"
+    name = node.op.name if is_op_call(node) else type_in_words(node)
     if name not in part.ops:
         return f"expected {' or '.join(part.ops)}, found {name}"
     assert type(node) is Call

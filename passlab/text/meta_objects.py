@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any
 
 from passlab.devices import DEVICE_KINDS, Device, Target, VirtualDevice
+from passlab.errors import type_in_words
 from passlab.ir.attrs import Attrs, DictAttrs, Field
 from passlab.ir.expr import Constant, Var
 from passlab.ir.op import Op
@@ -144,7 +145,7 @@ def _compute(node: Node, get: Get, tensor: Tensor) -> Any:
     parts = [get(int(node["attrs"][name])) for name in ("a", "b")]
     for part in parts:
         if not isinstance(part, (int, SizeVar)) and part is not ANY:
-            raise TypeError(f"a {type(part).__name__} is not a size")
+            raise TypeError(f"{type_in_words(part)} is not a size")
     return SIZE_ARITHMETIC[node["type_key"]](*parts)
 
 
@@ -165,7 +166,7 @@ def _var(node: Node, get: Get, tensor: Tensor) -> Var:
 def _text(value: Any) -> str:
     """Return a name. Raises `ValueError` for anything else."""
     if not isinstance(value, str):
-        raise ValueError(f"a name is a text, not a {type(value).__name__}")
+        raise ValueError(f"a name is a text, not {type_in_words(value)}")
     return value
 
 

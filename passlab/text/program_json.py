@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from passlab.devices import Target, VirtualDevice
-from passlab.errors import Diagnostic, NodeTypeError, ParseError, PasslabError
+from passlab.errors import Diagnostic, NodeTypeError, ParseError, PasslabError, type_in_words
 from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import NO_ATTRS, Expr, Function
 from passlab.ir.module import IRModule
@@ -148,7 +148,7 @@ def load_json(json_str: str) -> Any:
     Raises `ParseError` for any other text, and for operators and objects that passlab does not know.
     """
     if not isinstance(json_str, str):
-        raise NodeTypeError(f"JSON is a string, not a {type(json_str).__name__}")
+        raise NodeTypeError(f"JSON is a string, not {type_in_words(json_str)}")
     if '"tvm_version"' in json_str and '"tvm_version": "0.14' not in json_str:
         json_str = upgrade_json(json_str)
     source = Source("json", json_str)
@@ -193,7 +193,7 @@ class ProgramGraph(ObjectGraph):
         if isinstance(value, Attrs) and not isinstance(value, DictAttrs):
             return self._attrs(value)
         if not isinstance(value, (Expr, Type, Span, MetaObject, DictAttrs, *_RECORDS)):
-            raise NodeTypeError(f"a {type(value).__name__} cannot be saved as JSON")
+            raise NodeTypeError(f"{type_in_words(value)} cannot be saved as JSON")
         return self._leaf(value)
 
     def _leaf(self, value: Any) -> Parse | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from passlab.errors import type_in_words
 from passlab.ir.adt import Clause, Constructor, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem
@@ -108,5 +109,5 @@ def built(kind: NodeKind, attrs: dict[str, Any], get: Callable[[int], Any]) -> A
     for name, part in values.items():
         expected = _EXPECTED.get(name)
         if expected is not None and not isinstance(part, expected):
-            raise ValueError(f"`{name}` of a {kind.cls.__name__} cannot be a {type(part).__name__}")
+            raise ValueError(f"`{name}` of a {kind.cls.__name__} cannot be {type_in_words(part)}")
     return (kind.make or kind.cls)(**values)

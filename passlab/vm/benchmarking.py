@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from statistics import fmean, median, pstdev
 from typing import Any
 
-from passlab.errors import RunError, RunTypeError
+from passlab.errors import RunError, RunTypeError, type_in_words
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _check_numbers(numbers: Mapping[str, Any], kinds: tuple[type, ...]) -> None:
     for name, value in numbers.items():
         # A bool is an int in Python, but True is not a count.
         if isinstance(value, bool) or not isinstance(value, kinds):
-            raise RunTypeError(f"`{name}` must be a number, not a {type(value).__name__}")
+            raise RunTypeError(f"`{name}` must be a number, not {type_in_words(value)}")
 
 
 def _time_calls(run: Callable[[], object], number: int) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab.devices import VirtualDevice
-from passlab.errors import Diagnostic, RunError, RunTypeError, counted, did_you_mean
+from passlab.errors import Diagnostic, RunError, RunTypeError, counted, did_you_mean, type_in_words
 from passlab.evaluate.arguments import check_argument
 from passlab.ir.adt import Constructor, TypeData, constructor_numbers
 from passlab.ir.expr import Function, Var
@@ -314,7 +314,7 @@ class Executable:
         well.
         """
         if isinstance(byte_limit, bool) or not isinstance(byte_limit, (int, np.integer)):
-            raise RunTypeError(f"`byte_limit` is a number of bytes, not a {type(byte_limit).__name__}")
+            raise RunTypeError(f"`byte_limit` is a number of bytes, not {type_in_words(byte_limit)}")
         removed: dict[str, np.ndarray[Any, Any]] = {}
         constants = list(self.constants)
         for i, constant in enumerate(constants):
@@ -348,7 +348,7 @@ class Executable:
     def load_late_bound_consts_from_map(self, constants: Mapping[str, Any]) -> None:
         """Restore the late-bound constants by name. Raises `RunError`, changing nothing, for a wrong set of names."""
         if not isinstance(constants, Mapping):
-            raise RunTypeError(f"constants are a dict of arrays by name, not a {type(constants).__name__}")
+            raise RunTypeError(f"constants are a dict of arrays by name, not {type_in_words(constants)}")
         expected = {name: i for i, name in self.late_bound.items()}
         missing = [n for n in expected if n not in constants]
         unused = [n for n in constants if n not in expected]
@@ -359,7 +359,7 @@ class Executable:
         for name, i in expected.items():
             filled[i] = check_argument(Var(name), constants[name])
             if not isinstance(filled[i], np.ndarray):
-                raise RunTypeError(f"the constant `{name}` must be an array, not a {type(filled[i]).__name__}")
+                raise RunTypeError(f"the constant `{name}` must be an array, not {type_in_words(filled[i])}")
         self.constants = tuple(filled)
         self.__dict__.pop("compiled_code", None)
         self.late_bound = {}

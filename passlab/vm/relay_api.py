@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, RunError, RunTypeError, counted, did_you_mean
+from passlab.errors import Diagnostic, RunError, RunTypeError, counted, did_you_mean, type_in_words
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.operators import describe
 from passlab.evaluate.ownership import own_result, private_copy
@@ -174,17 +174,17 @@ class VirtualMachine:
         written, where the results and the arrays differ in number, shape or dtype.
         """
         if not isinstance(output_args, (list, tuple)):
-            actual = type(output_args).__name__
-            raise RunTypeError(Diagnostic(f"`output_args` is a list of arrays, not a {actual}", hint="write [array]"))
+            actual = type_in_words(output_args)
+            raise RunTypeError(Diagnostic(f"`output_args` is a list of arrays, not {actual}", hint="write [array]"))
         if isinstance(input_args, Mapping):
             if not all(isinstance(name, str) for name in input_args):
                 raise RunTypeError("`input_args` has a key that is not a string: keys are names of inputs")
             self.set_input(func_name, **input_args)
         elif input_args is not None:
             if not isinstance(input_args, (list, tuple)):
-                actual = type(input_args).__name__
+                actual = type_in_words(input_args)
                 raise RunTypeError(
-                    Diagnostic(f"`input_args` is a list or a dict of values, not a {actual}", hint="write [value]")
+                    Diagnostic(f"`input_args` is a list or a dict of values, not {actual}", hint="write [value]")
                 )
             self.set_input(func_name, *input_args)
         self._write_outputs(func_name, self.invoke(func_name), output_args)

@@ -6,6 +6,7 @@ reaches yet. It may only shrink: a new place needs a line in a console file.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -28,6 +29,17 @@ def test_passlab_answers_as_the_console_file_says(path: Path, bless: bool) -> No
     assert not differences, "\n\n".join(
         [*differences[:20], f"{len(differences)} answers differ; if right, `make bless`"]
     )
+
+
+@pytest.mark.parametrize("path", consoles.FILES, ids=lambda path: path.stem)
+def test_an_article_fits_the_type_behind_it(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    wrong = re.findall(
+        r"^\w*(?:error|Error): .*\b(?:a (?:int|object|ndarray|[AEIO][a-z]\w*|IRModule|NDArray)|an (?:str|float))\b",
+        text,
+        re.MULTILINE,
+    )
+    assert not wrong
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ def test_the_command_of_a_pass_names_the_tool_that_has_the_others(argument, tool
 
 def test_swapped_arguments_are_told():
     recording = read_text(ELSEWHERE)
-    with pytest.raises(DumpError, match="given by its name, not by a int"):
+    with pytest.raises(DumpError, match="given by its name, not by an int"):
         recording.unit_text("f", 3)
 
 

@@ -41,7 +41,7 @@ def test_a_factory_gives_its_module_by_name(module):
     with pytest.raises(RunError, match="no function `rn`") as caught:
         module["rn"]
     assert "`run`" in str(caught.value)
-    with pytest.raises(RunTypeError, match="not from a int"):
+    with pytest.raises(RunTypeError, match="not from an int"):
         relay.graph_executor.GraphModule(3)
 
 

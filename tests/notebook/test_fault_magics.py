@@ -119,7 +119,7 @@ def test_the_smallest_program_is_shown_after_it(shell):
         ("net", UsageError, "%bisect needs a pipeline: %bisect net InferType"),
         ("net InferTyp", PassError, "did you mean `InferType`"),
         ("net InferType --good nonsense", UsageError, "no function `nonsense`"),
-        ("net InferType --good net", UsageError, "`net` is a IRModule, not a function"),
+        ("net InferType --good net", UsageError, "`net` is an IRModule, not a function"),
         ("net InferType -o 1x", UsageError, "`1x` is not a Python name"),
         ("net InferType --randm 1", UsageError, "did you mean `--random`"),
     ],

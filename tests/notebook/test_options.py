@@ -218,6 +218,15 @@ def test_an_option_of_numbers_refuses_what_is_none(shell, tmp_path):
             assert f"found '{value}'" in text, (name, text)
 
 
+def test_a_line_with_too_few_or_too_many_words_is_refused_with_an_example(shell, tmp_path):
+    for magic in {name.split()[0] for name, _ in options(shell)} - {"llvm", "mlir"}:  # words are flags of the compiler
+        shown = "run" if magic == "run_program" else magic
+        for words in ("", "a b c d e f"):
+            text, _, _ = answer(shell, f"%{'%' if magic == 'relay' else ''}{magic} {words}", tmp_path)
+            if "required" in text or "unrecognized" in text:
+                assert re.search(rf"; for example: %%?{shown} \w", text), (magic, words, text)
+
+
 def test_a_misspelled_option_is_refused_with_the_right_one(shell, tmp_path):
     for name, action in options(shell):
         if name.startswith(("llvm ", "mlir ")):  # other options are flags of the compiler

@@ -163,13 +163,13 @@ def test_source_and_targets(recordings):
     ("arguments", "message"),
     [
         ((kernels.plain, "*fp32"), "put `@triton.jit` above"),
-        ((3, "*fp32"), "a int is not a Triton kernel"),
+        ((3, "*fp32"), "an int is not a Triton kernel"),
         ((kernels.softmax_rows, "*fp32, *fp32, i32, i32"), "`BLOCK` is tl.constexpr and has no value"),
         ((kernels.softmax_rows, "*fp32, *fp32"), "the signature has 2 types"),
         ((kernels.softmax_rows, "*fp32, *fp32, i32, int"), "`int`, for `n`, is not a Triton type"),
         ((kernels.softmax_rows, {"outt": "*fp32"}), "did you mean `out`"),
         ((kernels.softmax_rows, {"out": "*fp32"}), "no type for `x`"),
-        ((kernels.softmax_rows, 4), "a int is not a signature"),
+        ((kernels.softmax_rows, 4), "an int is not a signature"),
     ],
 )
 def test_what_is_no_kernel_or_signature_is_explained(arguments, message):

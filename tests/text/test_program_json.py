@@ -173,7 +173,7 @@ def test_what_is_no_program_is_told(argument: str, message: str) -> None:
 
 
 def test_objects_that_no_file_can_hold_are_refused() -> None:
-    with pytest.raises(NodeTypeError, match="a object cannot be saved"):
+    with pytest.raises(NodeTypeError, match="an object cannot be saved"):
         ir.save_json(object())
     with pytest.raises(NodeTypeError, match="JSON is a string, not a bytes"):
         ir.load_json(b"{}")

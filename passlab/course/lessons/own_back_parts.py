@@ -12,6 +12,7 @@ from passlab.course.lessons.own_parts import agree, plain, same_value
 from passlab.course.own import ELEMENTWISE, Life, Program, Step, arguments_of, compute, random_program, variable
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import DisagreementError, Exercise
+from passlab.errors import type_in_words
 
 
 # --------------------------------------------------------------------------------------------------------- normal form
@@ -381,7 +382,7 @@ def fused(rng: np.random.Generator) -> tuple[list[Step], dict[str, Any], dict[st
 def head(emit: Any, steps: list[Step], shapes: Any, arrays: Any) -> bool:
     text = emit("kernel_7", steps, shapes)
     if not isinstance(text, str):
-        raise DisagreementError(f"it returns a {type(text).__name__}, expected a text")
+        raise DisagreementError(f"it returns {type_in_words(text)}, expected a text")
     expected = f"def kernel_7({', '.join([*map(variable, arguments_of(steps)), 'out'])}):"
     return agree(text.strip().partition("\n")[0], expected, "the first line")
 

@@ -17,6 +17,7 @@ from passlab.course.own import (
 )
 from passlab.course.registry import Names, exercise
 from passlab.course.verdicts import DisagreementError, Exercise
+from passlab.errors import type_in_words
 
 
 def agree(given: Any, expected: Any, what: str) -> bool:
@@ -256,7 +257,7 @@ def same_value(change: Any, program: Program, values: dict[str, Any]) -> bool:
     if (list(program.steps), set(program.weights)) != before:
         raise DisagreementError("the program that it was given has changed: make new lists and dictionaries")
     if not isinstance(after, Program):
-        raise DisagreementError(f"it returns a {type(after).__name__}, expected a Program")
+        raise DisagreementError(f"it returns {type_in_words(after)}, expected a Program")
     result, expected = evaluate(after, values), evaluate(program, values)
     if result.shape != expected.shape or not np.allclose(result, expected, rtol=1e-3, atol=1e-5, equal_nan=True):
         raise DisagreementError(f"the result is {result.ravel()[:3]}, expected {expected.ravel()[:3]}")

@@ -16,7 +16,7 @@ from passlab.display.html import Markup, div, escape, join, with_shared_styles
 from passlab.display.pages.scripts import inline, style
 from passlab.display.parts import html_of
 from passlab.display.view import View
-from passlab.errors import Diagnostic, PasslabError
+from passlab.errors import Diagnostic, PasslabError, type_in_words
 
 # The static form of the view is painted first; the script replaces it when the widget is drawn.
 _HOST = """{
@@ -103,7 +103,7 @@ def document(view: View, answers: Answers | None = None, *more: Markup, live: in
     Raises `PasslabError` for views without a widget.
     """
     if not view.script:
-        raise PasslabError(Diagnostic(f"a {type(view).__name__} is a table: write its html() or frame() instead"))
+        raise PasslabError(Diagnostic(f"{type_in_words(view)} is a table: write its html() or frame() instead"))
     data = view.data()
     state = json.dumps(
         {

@@ -15,7 +15,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 from passlab.analysis.well_formed import outside_scope
-from passlab.errors import Diagnostic, VerifyError
+from passlab.errors import Diagnostic, VerifyError, type_in_words
 from passlab.executor.aot import prelude
 from passlab.executor.aot.constants import Constants
 from passlab.executor.aot.vendor import VendoredDefinitions
@@ -492,7 +492,7 @@ class FunctionText:
         if isinstance(expr, Op):
             raise _operator_value_error(expr)
         raise VerifyError(
-            Diagnostic(f"an operand in A-normal form is a variable, not a {type(expr).__name__}", expr.span)
+            Diagnostic(f"an operand in A-normal form is a variable, not {type_in_words(expr)}", expr.span)
         )
 
     def _expression(self, expr: Expr) -> tuple[str, bool]:
@@ -513,7 +513,7 @@ class FunctionText:
             return f"{wrap(self._atom(expr.ref))}.write({self._atom(expr.value)})", False
         if isinstance(expr, Op):
             raise _operator_value_error(expr)
-        raise VerifyError(Diagnostic(f"a {type(expr).__name__} cannot be written in Python here", expr.span))
+        raise VerifyError(Diagnostic(f"{type_in_words(expr)} cannot be written in Python here", expr.span))
 
     def _call(self, call: Call) -> tuple[str, bool]:
         callee = call.op

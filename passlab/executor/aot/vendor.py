@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, VerifyError
+from passlab.errors import Diagnostic, VerifyError, type_in_words
 from passlab.executor.aot import prelude
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, TensorType
@@ -185,7 +185,7 @@ class VendoredDefinitions:
             return self.value(getattr(prelude, value.__name__), hint)
         if isinstance(value, type) or callable(getattr(value, "__wrapped__", value)):
             return self._definition(value, hint)
-        raise VerifyError(f"the kernel of {hint} holds a {type(value).__name__}, which cannot be written in Python")
+        raise VerifyError(f"the kernel of {hint} holds {type_in_words(value)}, which cannot be written in Python")
 
     def _simple(self, value: Any) -> str | None:
         """Return literals, and the names of objects of NumPy, the standard library and user modules; else None."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from passlab.errors import Diagnostic, DiagnosticError
+from passlab.errors import Diagnostic, DiagnosticError, type_in_words
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.kept_types import typed_var
 from passlab.ir.module import IRModule
@@ -132,8 +132,8 @@ class _Gradient:
                 if node.op.spec.gradient is None:
                     findings.append(without_gradient(node.op, node.span))
             elif type(node) not in _ALLOWED:
-                kind = "call of something other than an operator" if type(node) is Call else type(node).__name__
-                findings.append(Diagnostic(f"{self.name} has no first-order gradient: it contains a {kind}", node.span))
+                kind = "a call of something other than an operator" if type(node) is Call else type_in_words(node)
+                findings.append(Diagnostic(f"{self.name} has no first-order gradient: it contains {kind}", node.span))
         if findings:
             raise DiagnosticError(*findings)
 

@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 from passlab.devices import VirtualDevice
-from passlab.errors import RunTypeError
+from passlab.errors import RunTypeError, type_in_words
 from passlab.executor.graph import ExecutorNode, row_pointers
 from passlab.executor.graph_codegen import GraphCode, plan_memory
 from passlab.infer import infer_module
@@ -55,7 +55,7 @@ def GraphPlanMemory(func: Function) -> StaticMemoryPlan:
     Raises `VerifyError` for constructs that no graph has: control flow, references, tensors of unknown shape.
     """
     if not isinstance(func, Function):
-        raise RunTypeError(f"the memory of a function is planned, not of a {type(func).__name__}")
+        raise RunTypeError(f"the memory of a function is planned, not of {type_in_words(func)}")
     typed = infer_module(IRModule.from_expr(func))["main"]
     lowered, replacements = _lower(typed)
     code = GraphCode(lowered)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlab.errors import RunTypeError
+from passlab.errors import RunTypeError, type_in_words
 from passlab.executor.building import build_graph
 from passlab.executor.factories import GraphExecutorFactory
 from passlab.ir.expr import Function
@@ -35,6 +35,6 @@ class GraphExecutorCodegen:
         Raises the errors of `relay.build` for constructs that a graph does not have.
         """
         if not isinstance(func, Function):
-            raise RunTypeError(f"a graph is created from a function, not from a {type(func).__name__}")
+            raise RunTypeError(f"a graph is created from a function, not from {type_in_words(func)}")
         self._factory = build_graph(with_entry(ir_module, func), None, "default", self.target)
         return self._factory.graph_json, {self.target: self._factory.lib}, dict(self._factory.params)

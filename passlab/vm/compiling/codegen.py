@@ -14,7 +14,7 @@ import numpy as np
 
 from passlab.analysis.well_formed import outside_scope
 from passlab.devices import VirtualDevice
-from passlab.errors import Diagnostic, VerifyError
+from passlab.errors import Diagnostic, VerifyError, type_in_words
 from passlab.ir.adt import Constructor, constructor_numbers
 from passlab.ir.expr import (
     Call,
@@ -302,7 +302,7 @@ class FunctionCode:
             )
         if type(expr) is Op:
             raise _unsupported_error(f"the operator `{expr.name}` as a value here", expr, "wrap it in a function, `fn`")
-        raise _unsupported_error(f"a {type(expr).__name__}", expr)
+        raise _unsupported_error(type_in_words(expr), expr)
 
     def _function(self, var: GlobalVar) -> int:
         number = self.pool.functions.get(var.name_hint)

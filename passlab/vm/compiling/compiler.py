@@ -12,7 +12,7 @@ from typing import Any
 from passlab.analysis.well_formed import check_well_formed, is_closed_tree
 from passlab.arguments import checked
 from passlab.devices import DEVICE_KINDS, KIND_ALIASES, Device, Target, VirtualDevice, device
-from passlab.errors import Diagnostic, RunError, RunTypeError, naming_interrupts
+from passlab.errors import Diagnostic, RunError, RunTypeError, naming_interrupts, type_in_words
 from passlab.ir.expr import Constant, Expr, GlobalVar
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
@@ -144,7 +144,7 @@ def as_module(program: Any) -> IRModule:
     if isinstance(output := getattr(program, "output", None), IRModule):
         return output
     if not isinstance(program, Expr):
-        message = f"a program is a module or a function, not a {type(program).__name__}"
+        message = f"a program is a module or a function, not {type_in_words(program)}"
         raise RunTypeError(Diagnostic(message, hint="passlab.parse reads Relay text"))
     return IRModule.from_expr(program)
 
@@ -225,7 +225,7 @@ class VMCompiler:
     def set_params(self, params: Mapping[str, Any]) -> None:
         """Set values of parameters of `main` by name."""
         if not isinstance(params, Mapping):
-            raise RunTypeError(f"parameters are a dict of values by name, not a {type(params).__name__}")
+            raise RunTypeError(f"parameters are a dict of values by name, not {type_in_words(params)}")
         self.params.update(params)
 
     def get_params(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from passlab import atomic_file
-from passlab.errors import Diagnostic, FileAccessError, RunError, RunTypeError
+from passlab.errors import Diagnostic, FileAccessError, RunError, RunTypeError, type_in_words
 
 FileName = str | PathLike[str]
 
@@ -37,7 +37,7 @@ def as_path(file_name: Any) -> Path:
     """Return the path of a file. Raises `RunTypeError` for other types, `RunError` for a name with a zero byte."""
     name = fspath(file_name) if isinstance(file_name, (str, PathLike)) else None
     if not isinstance(name, str):
-        raise RunTypeError(f"the name of a file is a string or a path, not a {type(file_name).__name__}")
+        raise RunTypeError(f"the name of a file is a string or a path, not {type_in_words(file_name)}")
     if "\0" in name:
         raise RunError("the name of a file holds a zero byte")
     return Path(name)

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from passlab.errors import Diagnostic, RunError, RunTypeError, VerifyError
+from passlab.errors import Diagnostic, RunError, RunTypeError, VerifyError, type_in_words
 from passlab.ir.adt import TypeData
 from passlab.ir.expr import Function, Tuple
 from passlab.ir.module import IRModule
@@ -45,7 +45,7 @@ class KernelLibrary:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
-            raise RunTypeError(f"a library is Relay text, not a {type(self.text).__name__}")
+            raise RunTypeError(f"a library is Relay text, not {type_in_words(self.text)}")
 
     def export_library(self, file_name: FileName, *_: Any, **__: Any) -> None:
         """Write the text to a file. Further arguments, about compilers, are accepted and ignored."""

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from passlab.errors import Diagnostic, VerifyError
+from passlab.errors import Diagnostic, VerifyError, type_in_words
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
@@ -114,7 +114,7 @@ class KernelText:
         elif is_op_call(node):
             self._call(node, node.op)
         else:
-            raise VerifyError(Diagnostic(f"a kernel cannot hold a {type(node).__name__}", node.span))
+            raise VerifyError(Diagnostic(f"a kernel cannot hold {type_in_words(node)}", node.span))
 
     def _call(self, node: Call, op: Op) -> None:
         expr = operator_text(node, tuple([self.texts[a] for a in node.args]), self.binder)

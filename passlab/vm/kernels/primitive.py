@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, RunError
+from passlab.errors import Diagnostic, RunError, type_in_words
 from passlab.evaluate.operators import values_inside
 from passlab.evaluate.shape_functions import NOTHING, shape_kernel
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
@@ -458,7 +458,7 @@ class _Program:
         elif (is_op_call(node)) or isinstance(node, (Tuple, TupleGetItem)):
             self.nodes.append((node, self._slot(node)))
         else:
-            raise RunError(Diagnostic(f"a kernel cannot hold a {type(node).__name__}", node.span))
+            raise RunError(Diagnostic(f"a kernel cannot hold {type_in_words(node)}", node.span))
 
     # ------------------------------------------------------------ writing into results
     def writer(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:

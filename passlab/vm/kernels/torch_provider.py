@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as fn
 
 from passlab.devices import Device
-from passlab.errors import Diagnostic, PasslabError, RunError
+from passlab.errors import Diagnostic, PasslabError, RunError, type_in_words
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op, Trait, op_name
 from passlab.ir.types import TensorType, fold_tuple, tensor_types
@@ -546,7 +546,7 @@ class TorchKernel(Kernel):
             fields = [slots[f] for f in node.fields]
             return lambda values: tuple([values[f] for f in fields])
         if not isinstance(node, Call) or not isinstance(node.op, Op):
-            raise RunError(Diagnostic(f"a kernel cannot hold a {type(node).__name__}", node.span))
+            raise RunError(Diagnostic(f"a kernel cannot hold {type_in_words(node)}", node.span))
         return self._operator(node, node.op, [slots[a] for a in node.args])
 
     def _operator(self, node: Call, op: Op, args: list[int]) -> Callable[[list[Any]], Any]:
