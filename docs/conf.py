@@ -24,6 +24,7 @@ extensions = ["myst_nb", "relay_pages", "reference_pages", "redirects"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["images"]
+smartquotes_action = "qe"  # no dashes: `--reduce` in the help of a magic is an option
 
 # The lessons are shown as they are stored: nothing is executed while the manual builds.
 nb_execution_mode = "off"
@@ -33,7 +34,7 @@ suppress_warnings = ["myst.header", "mystnb.unknown_mime_type", "misc.highlighti
 
 html_theme = "furo"
 html_static_path = ["static"]
-html_js_files = [("filter.js", {"defer": "defer"}), ("copy.js", {"defer": "defer"})]
+html_js_files = [("filter.js", {"defer": "defer"}), ("copy.js", {"defer": "defer"}), ("search.js", {"defer": "defer"})]
 html_css_files = ["manual.css"]
 html_title = f"passlab {release}"
 html_show_sourcelink = False
