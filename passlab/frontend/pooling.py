@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from passlab.frontend.model_node import ModelNode
-from passlab.frontend.sizes import broadcast_to, size_of
+from passlab.frontend.sizes import Size, broadcast_to, product, reshape_to, size_of, sizes_of
 from passlab.ir.expr import Expr
-from passlab.op.dtypes import Array
 
 
 @dataclass(frozen=True)
@@ -30,6 +28,10 @@ class Windows:
     def rank(self) -> int:
         """The number of spatial axes."""
         return len(self.kernel)
+
+    def extent(self, at: int) -> int:
+        """The number of elements from the first to the last of a window along a spatial axis."""
+        return (self.kernel[at] - 1) * self.dilations[at] + 1
 
 
 def split_padding(totals: list[int], upper: bool = True) -> list[int]:
@@ -51,7 +53,7 @@ def pool(n: ModelNode, kind: str, x: Expr, windows: Windows, ceil: bool, **more:
                 {"count_include_pad": False},
             )
         windows, ceil = replace(windows, pads=reach), False
-    return n(
+    result = n(
         f"nn.{kind}_pool{windows.rank}d",
         x,
         pool_size=windows.kernel,
@@ -61,6 +63,23 @@ def pool(n: ModelNode, kind: str, x: Expr, windows: Windows, ceil: bool, **more:
         ceil_mode=ceil,
         **more,
     )
+    for at in range(windows.rank if ceil else 0):
+        may_start_behind = windows.pads[windows.rank + at] + windows.strides[at] > windows.extent(at)
+        if may_start_behind and not isinstance(n.shape(x)[2 + at], int):
+            count = _window_count(n, _scalar(n, size_of(n, x, 2 + at)), windows, at, ceil)
+            result = n("take", result, _numbers(n, n("reshape", count, newshape=[1])), axis=2 + at)
+    return result
+
+
+def _window_count(n: ModelNode, length: Expr, windows: Windows, at: int, ceil: bool) -> Expr:
+    """Return the number of windows along a spatial axis of a length; none starts behind the image."""
+    step = windows.strides[at]
+    over = sum(windows.pads[at :: windows.rank]) - windows.extent(at) + (step - 1) * ceil
+    last = n("floor_divide", n("add", length, over), step)
+    if ceil:
+        starts_behind = n("greater_equal", n("multiply", last, step), n("add", length, windows.pads[at]))
+        last = n("subtract", last, n.cast(starts_behind, "int64"))
+    return n("add", last, 1)
 
 
 def _uncounted(windows: Windows, reach: list[int]) -> list[int]:
@@ -76,7 +95,7 @@ def _reached_padding(n: ModelNode, x: Expr, windows: Windows) -> list[int] | Non
         length = n.shape(x)[2 + at]
         if not isinstance(length, int):
             return None
-        extent = (windows.kernel[at] - 1) * windows.dilations[at] + 1
+        extent = windows.extent(at)
         over = length + windows.pads[at] + windows.pads[at + rank] - extent
         last = -(-over // windows.strides[at])  # rounded up
         if last * windows.strides[at] >= length + windows.pads[at]:  # it would start in the padding behind the image
@@ -93,55 +112,67 @@ def argmax_indices(
     Indices count the elements of the whole tensor, or of one channel if not `whole`, by rows or `by_columns`. Raises
     `LimitError` for too large an image.
     """
-    channels, *image = n.static_shape(x, range(1, n.rank(x)))
-    batch, size = size_of(n, x, 0), math.prod(image)
-    samples = batch if isinstance(batch, int) else -1
-    n.check_size(abs(samples) * channels, size, *windows.kernel)
-    taps, counts = _taps(windows, image, ceil)
-    window_count, tap_count = taps.shape
-    flat = n("reshape", x, newshape=[samples, channels, size])
+    batch, channels, *image = sizes_of(n, x)
+    taps, table, counts = _taps(n, x, windows, ceil, by_columns)
+    (tap_count,) = n.static_shape(taps, [1])
+    planes, size = product(n, [channels]), product(n, image)
+    n.check_size(*(part if isinstance(part, int) else 1 for part in (batch, channels, size)), *windows.kernel)
+    flat = reshape_to(n, x, [batch, channels, size])
     lowest = n("reshape", n("min", flat, axis=[0, 1, 2]), newshape=[1, 1, 1])
     flat = n.concat([flat, broadcast_to(n, lowest, [batch, channels, 1])], 2)
-    best = n("argmax", n("take", flat, n.constant(taps, "int64"), axis=2), axis=3)
-    order = np.arange(size).reshape(image)
-    if by_columns:
-        order = np.arange(size).reshape(image[::-1]).T
-    table = np.append(order.reshape(-1), 0)[taps].reshape(-1)
-    entry = n("add", n.cast(best, "int64"), n.constant(np.arange(window_count) * tap_count, "int64"))
-    positions = n("take", n.constant(table, "int64"), entry, axis=0)
-    if not whole:
-        return n("reshape", positions, newshape=[samples, channels, *counts])
-    if isinstance(batch, int):
-        starts = n.constant((np.arange(batch) * channels * size).reshape(batch, 1, 1), "int64")
-    else:
-        numbers = [n.constant(0, "int64"), n.scalar(batch), n.constant(1, "int64")]
-        starts = n("multiply", n("reshape", n("arange", *numbers, dtype="int64"), newshape=[-1, 1, 1]), channels * size)
-    planes = n.constant((np.arange(channels) * size).reshape(1, channels, 1), "int64")
-    indices = n("add", positions, n("add", starts, planes))
-    return n("reshape", indices, newshape=[samples, channels, *counts])
+    best = n("argmax", n("take", flat, taps, axis=2), axis=3)
+    first_taps = n("multiply", _numbers(n, product(n, counts)), tap_count)
+    positions = n("take", table, n("add", n.cast(best, "int64"), first_taps), axis=0)
+    if whole:
+        plane_starts = n("multiply", _numbers(n, planes), _scalar(n, size))
+        sample_starts = n("multiply", _numbers(n, batch), n("multiply", _scalar(n, planes), _scalar(n, size)))
+        starts = [
+            n("reshape", part, newshape=form)
+            for part, form in ((sample_starts, [-1, 1, 1]), (plane_starts, [1, -1, 1]))
+        ]
+        positions = n("add", positions, n("add", *starts))
+    return reshape_to(n, positions, [batch, channels, *counts])
 
 
-def _taps(windows: Windows, image: list[int], ceil: bool) -> tuple[Array, list[int]]:
-    """Return the indices in the image of each window's elements, and the number of windows along each axis.
+def _scalar(n: ModelNode, size: Size) -> Expr:
+    return n.constant(size, "int64") if isinstance(size, int) else n.scalar(size)
 
-    Elements outside the image have the index after its last element, where `argmax_indices` stores the minimum.
+
+def _numbers(n: ModelNode, count: Size) -> Expr:
+    """Return 0, 1, ... below a count, int64."""
+    return n("arange", n.constant(0, "int64"), _scalar(n, count), n.constant(1, "int64"), dtype="int64")
+
+
+def _taps(n: ModelNode, x: Expr, windows: Windows, ceil: bool, by_columns: bool) -> tuple[Expr, Expr, list[Size]]:
+    """Return the elements of each window as indices by rows, the index that each has, and the number of windows.
+
+    The first has a row for each window, the second is flat, the third has a number for each axis. Elements outside the
+    image are `size`, where `argmax_indices` stores the minimum.
     """
-    rank, counts = windows.rank, list[int]()
-    inside: Any = True
+    rank, image = windows.rank, sizes_of(n, x)[2:]
+    counts: list[Size] = []
+    inside = n.constant(True, "bool")
     # Axes: the windows along each spatial axis, then the elements of a window along each.
-    positions: Array = np.zeros([1] * 2 * rank, np.int64)
-    for at in range(rank):
-        step, extent = windows.strides[at], (windows.kernel[at] - 1) * windows.dilations[at] + 1
-        over = image[at] + windows.pads[at] + windows.pads[at + rank] - extent
-        last = -(-over // step) if ceil else over // step
-        last -= ceil and last * step >= image[at] + windows.pads[at]
-        counts.append(last + 1)
-        starts = np.arange(last + 1) * step - windows.pads[at]
-        axis_positions = starts[:, None] + np.arange(windows.kernel[at]) * windows.dilations[at]
-        shape = [1] * (2 * rank)
-        shape[at], shape[rank + at] = axis_positions.shape
-        axis_positions = axis_positions.reshape(shape)
-        inside = inside & (axis_positions >= 0) & (axis_positions < image[at])
-        positions = positions * image[at] + axis_positions  # in row-major order: the last axis is the fastest
-    array = np.where(inside, positions, math.prod(image))
-    return array.reshape(math.prod(counts), -1), counts
+    by_rows = index = n.constant(np.zeros([1] * 2 * rank), "int64")
+    before = _scalar(n, 1)  # elements of one step along the axis, by columns
+    for at, length in enumerate(image):
+        own = _scalar(n, length)
+        count = n("reshape", _window_count(n, own, windows, at, ceil), newshape=[1])
+        known = n.value(count)
+        counts.append(count if known is None else int(known[0]))
+        starts = n("subtract", n("multiply", _numbers(n, counts[-1]), windows.strides[at]), windows.pads[at])
+        form = [-1 if axis == at else 1 for axis in range(2 * rank)]
+        steps = np.arange(windows.kernel[at]) * windows.dilations[at]
+        places = n(
+            "add",
+            n("reshape", starts, newshape=form),
+            n.constant(steps.reshape([-1 if axis == rank + at else 1 for axis in range(2 * rank)]), "int64"),
+        )
+        is_inside = n("logical_and", n("greater_equal", places, 0), n("less", places, own))
+        inside = n("logical_and", inside, is_inside)
+        by_rows = n("add", n("multiply", by_rows, own), places)  # the last axis is the fastest
+        index = n("add", index, n("multiply", places, before))
+        before = n("multiply", before, own)
+    taps = n("reshape", n("where", inside, by_rows, before), newshape=[-1, math.prod(windows.kernel)])
+    table = n("where", inside, index if by_columns else by_rows, n.constant(0, "int64"))
+    return taps, n("reshape", table, newshape=[-1]), counts

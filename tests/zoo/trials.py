@@ -147,6 +147,8 @@ class Trials:
         place = middle(self.program)
         if place is None:
             return
+        wrong = relay.create_executor("vm", swapping(place)(self.program)).evaluate()
+        self.figures["swap"] = difference(flat(wrong(*self.source.arguments(self.program))), self.source.expected)
         started = time.process_time()
         found = lab.culprit(self.program, [BEFORE, swapping(place), AFTER], opt_level=4)
         self.figures |= {

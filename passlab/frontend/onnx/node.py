@@ -140,6 +140,19 @@ class OnnxNode(ModelNode):
         """Return the rank that the model states for an output, None where it states none."""
         return self.stated_ranks.get(self.outputs[index]) if index < len(self.outputs) else None
 
+    def of_stated_length(self, shape: Expr) -> Expr:
+        """Return the computed shape of the first output with as many elements as the model states dimensions for it.
+
+        The rank of a tensor is a part of its type. Raises `ModelError` where nothing tells it.
+        """
+        if isinstance(self.shape(shape)[0], int):
+            return shape
+        rank = self.stated_rank(0)
+        if rank is None:
+            hint = "state the dimensions of the output in the model, or make the shape a constant of it"
+            self.refuse("needs the length of the shape at import, for it is the rank of the result", hint=hint)
+        return self("reshape", shape, newshape=[rank])
+
     def uses_output(self, index: int) -> bool:
         """Whether output `index` is used."""
         return index < len(self.outputs) and bool(self.outputs[index])

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from passlab.errors import Diagnostic
+from passlab.frontend.onnx.entries import schema_of
 from passlab.frontend.onnx.export.names import Names, NoCounterpartError, element_type, flat, refill, tensor_types
 from passlab.frontend.onnx.export.table import REASONS, writers
 from passlab.frontend.onnx.graph import is_body_of
@@ -418,6 +419,8 @@ class GraphEmitter:
         known = node is not None and is_unchanged(function, node.op_type, self.opset)
         if not known and (node is None or not is_body_of(node, self.opset, function, call.args)):
             return None
+        if not fits_definition(node, self.opset, function, self.weights):
+            return None
         attributes = {a.name: onnx().helper.get_attribute_value(a) for a in node.attribute}
         try:
             with self.labelled(label_of(call)):
@@ -496,6 +499,46 @@ class GraphEmitter:
         with self.labelled(label_of(node)):
             results = self.node_with(count, "If", [condition], then_branch=graphs[0], else_branch=graphs[1])
         return refill(shapes[0], iter(results))
+
+
+def fits_definition(node: Any, opset: int, function: Function, weights: Mapping[str, np.ndarray[Any, Any]]) -> bool:
+    """Whether ONNX infers the sizes for a node that the results of its function have; also where it infers none.
+
+    `weights` has the values of inputs that are known. Where ONNX's inference reads a default as another number than its
+    definition says, the node gets the number.
+    """
+    package, schema = onnx(), schema_of(node.op_type, "", opset)
+    given = [name for name in node.input if name]
+    params = dict(zip(given, (tensor_types(param.checked_type)[0] for param in function.params), strict=True))
+    results = dict(zip((name for name in node.output if name), tensor_types(function.body.checked_type), strict=True))
+    tensor = package.helper.make_tensor_type_proto
+    types = {
+        name: tensor(element_type(ty.dtype), [dim if isinstance(dim, int) else None for dim in ty.shape])
+        for name, ty in params.items()
+    }
+    known = {name: package.numpy_helper.from_array(weights[name], name) for name in given if name in weights}
+
+    def agrees() -> bool:
+        try:
+            found = package.shape_inference.infer_node_outputs(schema, node, types, known)
+        except (package.shape_inference.InferenceError, package.checker.ValidationError):
+            return (
+                True  # elements that `node_with` refuses, or a definition by a function that ONNX cannot infer itself
+            )
+        return all(
+            dim.dim_value == size
+            for name, ty in results.items()
+            if name in found
+            for dim, size in zip(found[name].tensor_type.shape.dim, ty.shape, strict=False)
+            if dim.HasField("dim_value") and isinstance(size, int)
+        )
+
+    if agrees():
+        return True
+    present = {attribute.name for attribute in node.attribute}
+    defaults = [attribute.default_value for name, attribute in schema.attributes.items() if name not in present]
+    node.attribute.extend(default for default in defaults if default.name)
+    return agrees()
 
 
 def _operands(node: Expr) -> list[Expr]:

@@ -34,7 +34,8 @@ def convolve(n: OnnxNode, x: Expr, weight: Expr, windows: Windows, out_dtype: st
 def conv(n: OnnxNode, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """`nn.conv1d`, `nn.conv2d` or `nn.conv3d`, and `nn.bias_add`."""
     spatial_rank(n, x)
-    result = convolve(n, x, weight, windows_of(n, x, kernel_of(n, weight)))
+    image, windows = windows_of(n, x, kernel_of(n, weight))
+    result = convolve(n, image, weight, windows)
     return result if bias is None else n("nn.bias_add", result, bias, axis=1)
 
 
@@ -95,7 +96,7 @@ def deformable_conv(
     """`nn.deformable_conv2d`, and `nn.bias_add`."""
     if mask is not None:
         n.refuse("weighs its taps with a mask", hint="Relay's `nn.deformable_conv2d` has none")
-    windows = windows_of(n, x, kernel_of(n, weight))
+    x, windows = windows_of(n, x, kernel_of(n, weight))
     rank = windows.rank
     if rank != 2 or windows.pads[:rank] != windows.pads[rank:]:
         n.refuse("is supported on images with two spatial axes, padded alike at both ends")

@@ -62,7 +62,7 @@ def constant_of_shape(n: OnnxNode, target: Expr) -> Expr:
     if value.size != 1:
         n.refuse("needs one value", found=f"{value.size}")
     fill = n.array(value.reshape(()))
-    shape = n.constant_ints(target, "the shape") if n.value(target) is not None else target
+    shape = n.constant_ints(target, "the shape") if n.value(target) is not None else n.of_stated_length(target)
     return n("full", fill, shape=shape, dtype=value.dtype.name)
 
 

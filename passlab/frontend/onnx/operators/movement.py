@@ -28,6 +28,7 @@ def reshape(n: OnnxNode, x: Expr, shape: Expr | None = None) -> Expr:
     if n.version < 5 or shape is None:
         return _static_reshape(n, x, n.integers("shape"))
     if n.value(shape) is None:
+        shape = n.of_stated_length(shape)
         target = n.entries(shape)
         if target is None or n.flag("allowzero"):
             return n("reshape", x, newshape=shape, allowzero=n.flag("allowzero"))
@@ -171,7 +172,7 @@ def expand(n: OnnxNode, x: Expr, shape: Expr) -> Expr:
     """`broadcast_to` the shape that both shapes broadcast to."""
     value = n.value(shape)
     if value is None:
-        ones = n("ones", shape, dtype=n.dtype(x))
+        ones = n("ones", n.of_stated_length(shape), dtype=n.dtype(x))
         return n("logical_and", x, ones) if n.dtype(x) == "bool" else n("multiply", x, ones)
     own, target = sizes_of(n, x), [int(size) for size in value.reshape(-1)]
     return broadcast_to(n, x, [own_size if size == 1 else size for own_size, size in aligned_sizes(own, target)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
+from passlab.frontend.sizes import size_of
 from passlab.ir.expr import Expr
 
 _MODES = {"constant": "constant", "edge": "edge", "reflect": "reflect", "wrap": "wrap"}
@@ -54,12 +55,24 @@ def pad_sides(n: OnnxNode, x: Expr, sides: list[list[int]], fill: Expr, mode: st
 def _wrap(n: OnnxNode, x: Expr, sides: list[list[int]]) -> Expr:
     """Return `x` padded periodically along each axis."""
     for axis, (before, after) in enumerate(sides):
-        if before or after:
-            (length,) = n.static_shape(x, [axis])
+        if not before and not after:
+            continue
+        length = n.shape(x)[axis]
+        if isinstance(length, int):
             n.check_size(before + length + after)
-            positions = [position % length for position in range(-before, length + after)]
-            x = n("take", x, n.constant(positions, "int64"), axis=axis)
+            places = n.constant([position % length for position in range(-before, length + after)], "int64")
+        else:
+            places = _wrapped(n, x, axis, n.constant(before, "int64"), n.constant(after, "int64"))
+        x = n("take", x, places, axis=axis)
     return x
+
+
+def _wrapped(n: OnnxNode, x: Expr, axis: int, before: Expr, after: Expr) -> Expr:
+    """Return the places along an axis of a periodic tensor, with so many before and after its own."""
+    size = size_of(n, x, axis)
+    length = n.constant(size, "int64") if isinstance(size, int) else n.scalar(size)
+    end = n("add", length, after)
+    return n("floor_mod", n("arange", n("negative", before), end, n.constant(1, "int64"), dtype="int64"), length)
 
 
 def _dynamic(n: OnnxNode, x: Expr, pads: Expr, fill: Expr, mode: str, axes: Expr | None) -> Expr:
@@ -72,7 +85,10 @@ def _dynamic(n: OnnxNode, x: Expr, pads: Expr, fill: Expr, mode: str, axes: Expr
         places += [at + len(positions) if at < len(positions) else at for at in places]
         pads = n("take", known, n.constant(places, "int64"), axis=0)
     if mode == "wrap":
-        n.refuse("wraps round by widths that are computed", hint="make the widths constants of the model")
+        for axis in range(rank):
+            before, after = (n.scalar(n("take", pads, n.constant([at], "int64"), axis=0)) for at in (axis, axis + rank))
+            x = n("take", x, _wrapped(n, x, axis, n.cast(before, "int64"), n.cast(after, "int64")), axis=axis)
+        return x
     # ONNX lists all widths before the axes, then all after; Relay has pairs.
     widths = n("transpose", n("reshape", pads, newshape=[2, n.rank(x)]), axes=[1, 0])
     return n("nn.pad", x, pad_width=widths, pad_value=fill, pad_mode=mode)

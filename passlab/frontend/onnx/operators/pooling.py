@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.windows import windows_of
@@ -12,16 +14,28 @@ from passlab.frontend.sizes import product, size_of
 from passlab.ir.expr import Expr
 
 
-def _pool(n: OnnxNode, kind: str, x: Expr, **more: bool) -> Expr:
-    return pool(n, kind, x, windows_of(n, x, n.integers("kernel_shape")), n.flag("ceil_mode"), **more)
+def _mean(n: OnnxNode, x: Expr, count_include_pad: bool) -> Expr:
+    padded, windows = windows_of(n, x, n.integers("kernel_shape"))
+    mean = pool(n, "avg", padded, windows, n.flag("ceil_mode"), count_include_pad=count_include_pad)
+    if padded is x or count_include_pad:
+        return mean
+    # The padding, which is not known at import, does not count: the share of each window that is inside the image.
+    inside, _ = windows_of(n, n("ones_like", x), windows.kernel)
+    return n("divide", mean, pool(n, "avg", inside, windows, n.flag("ceil_mode")))
 
 
 @onnx_operator("MaxPool", 1, 8, 10, 11, 12, 22)
 def max_pool(n: OnnxNode, x: Expr) -> list[Expr]:
     """`nn.max_pool1d`, `nn.max_pool2d` or `nn.max_pool3d`; the indices of the maxima by `argmax`."""
-    windows, ceil = windows_of(n, x, n.integers("kernel_shape")), n.flag("ceil_mode")
-    result = pool(n, "max", x, windows, ceil)
-    return [result, argmax_indices(n, x, windows, ceil, n.flag("storage_order"))] if n.uses_output(1) else [result]
+    ceil, dtype = n.flag("ceil_mode"), n.dtype(x)
+    lowest = -np.inf if n.is_float(x) else np.iinfo(dtype).min
+    padded, windows = windows_of(n, x, n.integers("kernel_shape"), n.constant(lowest, dtype))
+    result = pool(n, "max", padded, windows, ceil)
+    if not n.uses_output(1):
+        return [result]
+    if padded is not x:
+        n.refuse("gives places in an image of unknown size, which decides its padding", hint=n.shape_hint)
+    return [result, argmax_indices(n, x, windows, ceil, n.flag("storage_order"))]
 
 
 @onnx_operator("MaxUnpool", 9, 11, 22)
@@ -48,7 +62,7 @@ def max_unpool(n: OnnxNode, x: Expr, positions: Expr, shape: Expr | None = None)
 @onnx_operator("AveragePool", 1, 7, 10, 11, 19, 22)
 def average_pool(n: OnnxNode, x: Expr) -> Expr:
     """`nn.avg_pool1d`, `nn.avg_pool2d` or `nn.avg_pool3d`."""
-    return _pool(n, "avg", x, count_include_pad=n.flag("count_include_pad"))
+    return _mean(n, x, n.flag("count_include_pad"))
 
 
 @onnx_operator("LpPool", 1, 2, 11, 18, 22)
@@ -57,7 +71,7 @@ def norm_pool(n: OnnxNode, x: Expr) -> Expr:
     p = n.number("p", 2)
     powers = n("power", n("abs", x), float(p))
     # Zeros of the padding add nothing to a sum, so the mean may count them.
-    mean = _pool(n, "avg", powers, count_include_pad=True)
+    mean = _mean(n, powers, count_include_pad=True)
     return n("power", n("multiply", mean, math.prod(n.integers("kernel_shape"))), 1 / p)
 
 

@@ -134,9 +134,9 @@ def matmul_integer(n: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None = None, b_
 
 def _integer_conv(n: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr | None) -> Expr:
     """Return a convolution in int32. Padding has the value of the zero point, so it is 0 after the subtraction."""
-    windows = windows_of(n, x, kernel_of(n, w))
-    rank = windows.rank
     image, kernel = _subtract_zero(n, x, x_zero, 1), _subtract_zero(n, w, w_zero, 0)
+    image, windows = windows_of(n, image, kernel_of(n, w))
+    rank = windows.rank
     sides = [[0, 0], [0, 0], *([windows.pads[at], windows.pads[at + rank]] for at in range(rank))]
     image = pad_sides(n, image, sides, n.constant(0, "int32"), "constant")
     return convolve(

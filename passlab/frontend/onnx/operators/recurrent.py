@@ -210,15 +210,36 @@ def _take_direction(n: OnnxNode, x: Expr | None, direction: int) -> Expr | None:
     return None if x is None else n("take", x, n.constant(direction, "int64"), axis=0)
 
 
+def _with_known_sizes(
+    n: OnnxNode, directions: int, gates: int, weights: Sequence[Expr | None]
+) -> tuple[int, list[Expr | None]]:
+    """Return the size of the state, and the weights in the sizes that the attributes of the node say.
+
+    Raises `ModelError` for weights of other sizes.
+    """
+    r = weights[1]
+    assert r is not None
+    hidden = n.integer("hidden_size", None) or n.static_shape(r, [2])[0]
+    rows = gates * hidden
+    sizes = ([directions, rows, -1], [directions, rows, hidden], [directions, 2 * rows], [directions, 3 * hidden])
+    results: list[Expr | None] = []
+    for weight, expected in zip(weights, sizes, strict=True):
+        dims = expected if weight is None else n.shape(weight)
+        if len(dims) != len(expected) or any(
+            isinstance(dim, int) and size not in (dim, -1) for dim, size in zip(dims, expected, strict=True)
+        ):
+            n.refuse("has weights that do not fit its hidden size", str(tuple(expected)), str(tuple(dims)))
+        is_open = weight is not None and not all(isinstance(dim, int) for dim in dims)
+        results.append(n("reshape", weight, newshape=expected) if is_open else weight)
+    return hidden, results
+
+
 def _layer(
-    n: OnnxNode, direction: int, gates: int, weights: Sequence[Expr | None], activations: list[Activation]
+    n: OnnxNode, direction: int, hidden: int, weights: Sequence[Expr | None], activations: list[Activation]
 ) -> Layer:
     w, r, bias, peepholes = (_take_direction(n, weight, direction) for weight in weights)
     assert w is not None
     assert r is not None
-    hidden = n.integer("hidden_size", n.static_shape(r, [1])[0])
-    if n.static_shape(r) != (gates * hidden, hidden):
-        n.refuse("has weights that do not fit its hidden size", str((gates * hidden, hidden)), str(n.static_shape(r)))
     biases: list[Expr | None] = [None, None]
     if bias is not None:
         biases = list(n.fields(n("split", bias, indices_or_sections=2, axis=0), 2))
@@ -245,9 +266,10 @@ def recurrent(
         x = n("transpose", x, axes=[1, 0, 2])
         firsts = [None if first is None else n("transpose", first, axes=[1, 0, 2]) for first in firsts]
     activations = _activations(n, defaults, len(directions))
+    hidden, weights = _with_known_sizes(n, len(directions), gates, weights)
     outputs, lasts = [], []
     for at, direction in enumerate(directions):
-        layer = _layer(n, at, gates, weights, activations[at])
+        layer = _layer(n, at, hidden, weights, activations[at])
         batch = size_of(n, x, 1)
         shape = [batch, layer.hidden] if isinstance(batch, int) else as_vector(n, [batch, layer.hidden])
         zeros = n("zeros", shape=shape, dtype=n.dtype(x))

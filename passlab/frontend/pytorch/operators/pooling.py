@@ -65,8 +65,6 @@ def max_pool_with_indices(
     x, is_unbatched = _with_batch(n, x, rank)
     windows = _windows(n, rank, kernel_size, stride, padding, dilation)
     result = _without_batch(n, pool(n, "max", x, windows, ceil_mode), is_unbatched)
-    if not all(isinstance(dim, int) for dim in n.shape(x)):
-        return [result, None]  # the indices need the width of the image; most models do not use them
     return [result, _without_batch(n, argmax_indices(n, x, windows, ceil_mode, whole=False), is_unbatched)]
 
 
