@@ -30,12 +30,13 @@ def main(arguments: list[str]) -> int:
         if data.is_file() and data.suffix != ".ipynb":
             write_bytes(data.name, data.read_bytes())
     try:
-        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        cells = json.loads(notebook.read_text(encoding="utf-8-sig"))["cells"]  # editors of Windows write a mark
         sources = [
             (_source(cell), cell.get("metadata", {}).get("tags", [])) for cell in cells if cell["cell_type"] == "code"
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        sys.stderr.write(f"this is not a notebook: {error}\n")
+        why = f"it has no {error.args[0]!r}" if isinstance(error, KeyError) else str(error)
+        sys.stderr.write(f"this is not a notebook: {why}\n")
         return 1
     shell = InteractiveShell.instance()
     shell.run_line_magic("load_ext", "passlab")

@@ -100,6 +100,18 @@ def test_a_home_that_cannot_be_written_is_no_obstacle(tmp_path, monkeypatch):
     assert outcomes == {1: "empty", 2: "right", 3: "empty", 4: "empty", 5: "empty"}
 
 
+def test_a_notebook_that_an_editor_of_windows_has_saved_is_graded(tmp_path):
+    for student, change in (
+        ("ada", lambda text: b"\xef\xbb\xbf" + text),
+        ("bob", lambda text: text.replace(b"\n", b"\r\n")),
+    ):
+        path = tmp_path / "class" / student / "02-reading-relay.ipynb"
+        submission(path, RIGHT)
+        path.write_bytes(change(path.read_bytes()))
+    outcomes = {one.student: one.outcome for one in grading.grade(tmp_path / "class", [2]) if one.exercise == 2}
+    assert outcomes == {"ada": "right", "bob": "right"}
+
+
 def test_what_cannot_be_done_is_said(tmp_path, capsys):
     for arguments, words in (
         (["status", str(tmp_path)], "there are no lessons in this folder"),

@@ -34,8 +34,8 @@ def live_at_the_head(lesson: Names) -> Exercise:
         "these are the variables that are live where `head` begins",
         same,
         hint=(
-            "which variables are read on some way from there, before they are written?",
-            "follow both ways: into the body, and to the exit",
+            "which variables are read on some path from there, before they are written?",
+            "follow both paths: into the body, and to the exit",
         ),
     )
 
@@ -79,20 +79,20 @@ answer_2 = join
 """,
 )
 def two_ways_meet(lesson: Names) -> Exercise:
-    """Two ways meet."""
+    """Two paths meet."""
     elements = [TOP, BOTTOM, 0, 1, 2, 7]
 
     def pair(rng: np.random.Generator) -> tuple[Any, Any]:
         one, other = (elements[int(place)] for place in rng.integers(0, len(elements), 2))
         return one, other
 
-    return Exercise("Two ways meet", expects=callable).asks(
+    return Exercise("Two paths meet", expects=callable).asks(
         "it is the least element above both",
         least_above,
         pair,
         first=[(1, 1), (1, 2), (BOTTOM, 1), (1, BOTTOM), (TOP, BOTTOM), (0, BOTTOM), (BOTTOM, BOTTOM), (TOP, 1)],
         times=40,
-        hint=("what is known when one way is never taken?", "two different numbers are both below `any` only"),
+        hint=("what is known when one path is never taken?", "two different numbers are both below `any` only"),
     )
 
 

@@ -250,7 +250,7 @@ def a_budget(lesson: Names) -> Exercise:
         .requires(
             "only the operators of `@main` count",
             lambda cls: under(cls(1), transform.DeadCodeElimination(), program=HELPED),
-            hint="count_ops(mod['main']), not those of the other functions",
+            hint="count_ops(mod['main']): the other functions do not count",
         )
         .asks(
             "it is right about random budgets",
