@@ -518,8 +518,23 @@ def _other_ranges(source: DumpSource, banners: list[Banner]) -> list[Excerpt]:
 
 
 # ---------------------------------------------------------------- folders
+MOST_FILES = 100_000  # of one dump: a network of XLA has some thousands
+
+
+def _files_below(path: Path) -> list[Path]:
+    """Return the files in a folder and its folders, without those that this user may not see."""
+    files: list[Path] = []
+    for folder, _, names in os.walk(path):
+        paths = [Path(folder, name) for name in names]
+        files += [file for file in paths if os.path.isfile(file)]  # noqa: PTH113 - `is_file` raises where it may not look
+        if len(files) > MOST_FILES:
+            hint = "give the folder of one dump"
+            raise DumpError(Diagnostic(f"the folder {path} has more than {MOST_FILES:,} files", hint=hint))
+    return files
+
+
 def _read_folder(path: Path, chosen: Format | None) -> TextRecording:
-    files = sorted(file for file in path.rglob("*") if file.is_file())
+    files = sorted(_files_below(path))
     if not files:
         raise DumpError(Diagnostic(f"the folder {path.name} is empty"))
     names = [file.name for file in files]

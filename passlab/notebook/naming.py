@@ -106,6 +106,11 @@ class NamedMagics(Magics):
 
     def _program(self, name: str) -> passlab.IRModule:
         """The module of a name of the notebook, or of a path that begins with one: `rec.output`, `recs[0].last`."""
+        head, _, function = name.partition(".")
+        whole = self.shell.user_ns.get(head)
+        if isinstance(whole, passlab.IRModule) and function in [var.name_hint for var in whole.functions]:
+            hint = f"give `{head}`; %run and %vm take --entry {function}"
+            raise UsageError(f"`{name}` is one function of the program `{head}`: {hint}")
         value = self._value(name)
         if isinstance(value, passlab.IRModule):
             return value
@@ -185,14 +190,14 @@ def options_of(magic: Any, line: str) -> Any:
     try:
         return magic.parser.parse_intermixed_args(arg_split(line))  # options may stand before the pipeline
     except UsageError as error:
-        unknown = _UNKNOWN_OPTION.match(str(error))
-        if unknown is None and str(error).startswith("argument "):
-            raise  # it says what the argument takes
-        if unknown is None:
-            raise UsageError(f"{error}; for example: {example_of(magic)}") from None
-        names = re.findall(r"--[\w-]+", magic.parser.format_help())
-        hint = did_you_mean(unknown[1], dict.fromkeys(names)) or f"its options are {', '.join(dict.fromkeys(names))}"
-        raise UsageError(f"{error}: {hint}") from None
+        message = str(error)
+        if unknown := _UNKNOWN_OPTION.match(message):
+            names = dict.fromkeys(re.findall(r"--[\w-]+", magic.parser.format_help()))
+            hint = did_you_mean(unknown[1], names) or f"its options are {', '.join(names)}"
+            message += f": {hint}"
+        elif not message.startswith("argument "):  # of which it says what it takes
+            message += f"; for example: {example_of(magic)}"
+        raise UsageError(message) from None
 
 
 def example_of(magic: Any) -> str:

@@ -483,6 +483,11 @@ def test_a_path_stands_where_a_name_does(shell, line, path):
         shell.run_line_magic(magic, rest)
 
 
+def test_a_function_of_a_program_is_run_by_its_entry(shell):
+    with pytest.raises(UsageError, match=r"one function of the program `net`: give `net`; .* --entry main"):
+        shell.run_line_magic("run", "net.main --random 0")
+
+
 @pytest.mark.parametrize(
     ("path", "answer"),
     [("rec.outptu", "AttributeError"), ("rec[99].after", "IndexError"), ("rec.steps", "not a program"), ("rec.f()", "no program")],
