@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab.diffing.diff import node_name
-from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
 from passlab.ir.walk import post_order
@@ -36,6 +36,11 @@ _CONTROL = (Opcode.IF, Opcode.GOTO, Opcode.FATAL)
 _MEMORY = (Opcode.ALLOC_STORAGE, Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG)
 
 
+def _operator_calls(function: Function | None) -> list[Call]:
+    """The calls of operators in a function, operands first; none without a function."""
+    return [] if function is None else [n for n in post_order(function.body) if isinstance(n, Call) and is_op_call(n)]
+
+
 class CodeMap:
     """The instructions of a program by program point. `recording` is the recording of its compilation, if there is
     one.
@@ -47,6 +52,7 @@ class CodeMap:
         self.recording = recording
         self.offsets = code_offsets(self.functions)
         self.instructions = [i for f in self.functions for i in f.instructions]
+        self._of_kernels: dict[int, list[Expr]] = {}
 
     def __len__(self) -> int:
         return len(self.instructions)
@@ -136,11 +142,27 @@ class CodeMap:
 
     def nodes(self, point: int) -> list[Expr]:
         """Return the IR nodes that an instruction computes: the calls of its kernel in order, else its own node."""
-        kernel = self.kernel(point)
-        if kernel is not None:
-            return [n for n in post_order(kernel.body) if is_op_call(n)]
-        node = self.instructions[point].node
-        return [] if node is None else [node]
+        kernel, node = self.kernel(point), self.instructions[point].node
+        if kernel is None:
+            return [] if node is None else [node]
+        if point not in self._of_kernels:
+            nodes, called = (_operator_calls(f) for f in (kernel, self._called(node)))
+            # Equal functions share a kernel; the nodes of this call are those of the function that it called itself.
+            same = [n.op for n in nodes] == [n.op for n in called]
+            self._of_kernels[point] = list(called if same else nodes)
+        return list(self._of_kernels[point])
+
+    def _called(self, node: Expr | None) -> Function | None:
+        """Return the function that a call of a kernel called before equal ones became one kernel, None if unknown."""
+        seen = set[Expr]()
+        while node is not None and node not in seen and self.recording is not None:
+            seen.add(node)
+            earlier = [row.node for row in reversed(self.recording.biography(node))]
+            for one in earlier:
+                if isinstance(one, Call) and isinstance(one.op, Function):
+                    return one.op
+            node = next((one.value for one in earlier if isinstance(one, Let)), None)
+        return None
 
     def operators(self, point: int) -> list[str]:
         """Return the names of the operators that an instruction executes, in order."""

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import passlab
+from passlab.debugger.debugger import Debugger
 from passlab.debugger.trace import Trace
 from passlab.debugger.values import Unwritten
 from passlab.errors import PasslabError, RunError, VerifyError
@@ -259,6 +260,35 @@ def test_instructions_know_their_line_operators_and_history():
     lives = [str(life) for life in trace[kernel].history]
     assert any("FuseOps" in life for life in lives)
     assert all("input: " in life for life in lives)
+
+
+@pytest.mark.parametrize(
+    "passes", ["", "InferType, FuseOps", "InferType, FuseOps, DefuseOps", "ToANormalForm, SimplifyExpr"]
+)
+def test_calls_of_one_kernel_know_each_their_own_line(passes):
+    """Equal blocks share their kernels; the value that a call writes is that of its line, by NumPy."""
+    lines = [f"  let %v{n} = nn.softmax(multiply(%v{n - 1}, 3f));" for n in range(1, 6)]
+    text = "\n".join(["def @main(%v0: Tensor[(2, 4), float32]) {", *lines, "  %v5", "}"])
+    value = np.arange(8, dtype="float32").reshape(2, 4) / 7
+    expected = {}
+    for line in range(2, 7):
+        expected[line, "multiply"] = value * 3
+        value = np.exp(3 * value) / np.exp(3 * value).sum(-1, keepdims=True)
+        expected[line, "nn.softmax"] = value
+    program = passlab.parse(text)
+    program = passlab.record(program, passes, opt_level=4) if passes else program
+    trace = Debugger(program, np.arange(8, dtype="float32").reshape(2, 4) / 7).trace
+    seen = []
+    for at in range(len(trace)):
+        point = trace[at].point
+        for register in trace.code_map.results(point):
+            spans = {span.line for span in trace.code_map.spans(point)}
+            assert len(spans) == 1
+            key = (spans.pop(), trace.code_map.operators(point)[-1])
+            written = trace[at + 1].registers_of(trace.frames_at(at)[0][0])[register]
+            np.testing.assert_allclose(np.asarray(written), expected[key], rtol=1e-5)
+            seen.append(key)
+    assert {line for line, _ in seen} == set(range(2, 7))
 
 
 # ---------------------------------------------------------------- files
