@@ -159,7 +159,7 @@ export function drawFrame({ x, y, width, height, title, folded, count, part = ""
     shortName,
   );
   const large = svg("text", { x: x + 10, y: y + 26, class: "pl-frame-times" }, times);
-  const far = svg("text", { x: x + width / 2, y: y + height / 2, class: "pl-far-name" }, times || title.split(" ")[0]);
+  const far = svg("text", { x: x + width - 8, y: y + 4, class: "pl-far-name" }, times || title.split(" ")[0]);
   return svg(
     "g",
     { class: `pl-frame-of${folded ? " pl-stack" : ""}` },

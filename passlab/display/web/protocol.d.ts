@@ -580,7 +580,7 @@ export interface HeatMapState {
 export interface Nothing {
 }
 
-/** Send the `rest`, or one more `step`; draw the `graph` of a step by its `id`; name the `others` in the notebook. `compare` with one of them; run another pipeline (`what_if`: passes by number, or new ones as text); list the `rewrites` of a pass, or both `parts` of one; say why a pass did not rewrite a node; `run` a pass by itself; `find` a text in the programs after all steps. `copy` the program "before" or "after" the step `id`, or the `node` as Python; `bind` the recording of the edited pipeline to a name, or `keep` it: show it in place of this one; say which `options` a pass has. */
+/** Send the `rest`, or one more `step`; draw the `graph` of a step by its `id`; name the `others` in the notebook. `compare` with one of them, or run another pipeline (`what_if`: passes by number, or new ones as text). List the `rewrites` of a pass, or both `parts` of one, or say why a pass did not rewrite a node. `run` a pass by itself, or `find` a text in the programs after all steps. `copy` the program "before" or "after" the step `id`, or the `node` as Python. `bind` the recording of the edited pipeline to a name, or `keep` it: show it in place of this one. Say which `options` a pass has. */
 export interface RecordingRequest {
   rest?: boolean;
   step?: number;
@@ -809,7 +809,7 @@ export interface Against {
 /** A line of the user's source. */
 export type SourcePlace = [file: string, line: number];
 
-/** The passes of another compiler. A graph of a step is the number of another step if it has the same. `places` are the lines of the user's source from which lines of the programs come, `joins` the sets of them that occur, by their numbers; `sources` has the lines of the files whose text is known. */
+/** The passes of another compiler. A graph of a step is the number of another step if it has the same. `places` are the lines of the user's source from which lines of the programs come, and `joins` the sets of them that occur, by their numbers. `sources` has the lines of the files whose text is known. */
 export interface DumpData {
   kind: string;
   title: string;

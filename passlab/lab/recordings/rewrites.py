@@ -17,6 +17,7 @@ from functools import cached_property
 from passlab.analysis.purity import LocalPurity
 from passlab.arguments import checked
 from passlab.diffing.diff import node_name
+from passlab.errors import counted
 from passlab.instrument.events import Event
 from passlab.ir.expr import Call, Constant, Expr, Function, Let, Var
 from passlab.ir.variables import free_vars
@@ -24,6 +25,7 @@ from passlab.ir.walk import children, rebuild
 from passlab.lab.recordings.provenance import same_but_children
 from passlab.rewriting.node_types import NodeTypes
 from passlab.rewriting.rules import NearMiss, Rule
+from passlab.transform.numeric_contract import NumericContract
 
 DEPTH = 12  # levels below its root up to which a matched part is shown
 MOST = 60  # nodes of a matched part that are shown
@@ -75,8 +77,8 @@ class RewriteStep:
         """The reason for the rewrite: the rule as declared, else its name, else the pass."""
         rule = self.declared_rule
         if rule is not None:
-            result = rule.result if isinstance(rule.result, str) else "what it computes"
-            return f"{rule.pattern} is what the rule looks for; it puts {result} there: {rule.contract}"
+            result = f"`{rule.result}`" if isinstance(rule.result, str) else "what it computes"
+            return f"the rule replaces `{rule.pattern}` by {result}; {_promise(rule.contract)} ({rule.contract})"
         if self.rule:
             return f"the rule `{self.rule}` of {self.event.name}"
         return f"{self.event.name} built it anew; the pass names no rule"
@@ -84,6 +86,16 @@ class RewriteStep:
     def __repr__(self) -> str:
         rule = f" [{self.rule}]" if self.rule else ""
         return f"<rewrite {self.number}{rule}: {node_name(self.old)} -> {node_name(self.new)}>"
+
+
+def _promise(contract: NumericContract) -> str:
+    """A numeric contract in words."""
+    if contract.exact:
+        return "results keep every bit"
+    within = (
+        f"stay within {counted(round(contract.ulps), 'unit')} in the last place" if contract.ulps else "keep every bit"
+    )
+    return f"results {within}{' where all values are finite and none is -0' if contract.finite_only else ''}"
 
 
 @checked
