@@ -50,7 +50,9 @@ class Device:
 
 
 def device(kind: Any, device_id: int = 0) -> Device:
-    """Return the device of a kind ("cpu", "cuda:1", Relay's number 1). Raises `DiagnosticError` for an unknown kind.
+    """Return the device of a kind ("cpu", "cuda:1", Relay's number 1).
+
+    Raises `NodeValueError` for an unknown kind, `DiagnosticError` for other values.
 
     >>> passlab.device("cuda:1"), passlab.device("cpu")
     (cuda(1), cpu(0))
@@ -176,7 +178,8 @@ class Target:
     def of(target: Any, host: Any = None) -> Target:
         """Return a target from a target, a string such as "llvm -mcpu=native", a dict with "kind", or None.
 
-        Of a list, or a dict by device, it is the target of what no device is named for: the only one, or a CPU.
+        Of a list, or a dict by device, it is the target of what no device is named for: the only one, or a CPU. Raises
+        `DiagnosticError` for anything else.
         """
         if _is_several(target):
             several = Target.canon_multi_target(target)
@@ -186,7 +189,7 @@ class Target:
 
     @staticmethod
     def canon_target(target: Any) -> Target | None:
-        """Return a target from a target, a string or a dict; None for None."""
+        """Return a target from a target, a string or a dict; None for None. Raises `DiagnosticError` for others."""
         return None if target is None else _parse_text(target)
 
     @staticmethod
@@ -199,7 +202,10 @@ class Target:
 
     @staticmethod
     def canon_multi_target(multi_targets: Any) -> list[Target]:
-        """Return a list of targets from one, from a list of them, or from a dict of them by device."""
+        """Return a list of targets from one, from a list of them, or from a dict of them by device.
+
+        Raises `DiagnosticError` for anything else.
+        """
         if isinstance(multi_targets, dict) and "kind" not in multi_targets:
             multi_targets = list(multi_targets.values())
         several = multi_targets if isinstance(multi_targets, (list, tuple)) else [multi_targets]
@@ -218,7 +224,7 @@ class Target:
         )
 
     def with_host(self, host: Any) -> Target:
-        """Return the target with another host."""
+        """Return the target with another host. Raises `DiagnosticError` if `host` does not name a target."""
         return Target(self.kind, self.options, _parse_text(host))
 
     def __getattr__(self, name: str) -> Any:

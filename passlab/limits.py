@@ -18,7 +18,7 @@ from passlab.errors import LimitError, did_you_mean
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits; every one is a count unless its comment gives a unit."""
+    """The limits. Names in `_bytes` are bytes, names in `_seconds` seconds, and all others are counts."""
 
     text_bytes: int = 256 * 2**20  # bytes of Relay text that one parse reads
     nesting: int = 10_000_000  # open constructs while parsing

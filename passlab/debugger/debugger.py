@@ -346,7 +346,10 @@ class Debugger:
         self.breakpoints = kept
 
     def watch(self, register: Register, stop: bool = True) -> Watch:
-        """Watch a register of the current frame; with `stop`, `continue_` stops where it changes."""
+        """Watch a register of the current frame; with `stop`, `continue_` stops where it changes.
+
+        Raises `RunError` after the end of the program.
+        """
         if self.now.ended:
             raise RunError(
                 Diagnostic("the program has ended: there is no frame to watch", hint="go to an earlier instant")

@@ -262,6 +262,7 @@ def save_picture(picture: Any, path: str | os.PathLike[str]) -> None:
     """Write a graph or a chart as SVG or PNG, by the ending of `path`. A PNG has three pixels a point.
 
     Raises `PassValueError` for other endings, `MissingPackageError` where a package is missing, `FileAccessError`.
+    Raises `PassTypeError` for a value that is not a picture.
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "graph.svg")

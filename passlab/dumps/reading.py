@@ -458,7 +458,7 @@ def _runs(source: DumpSource) -> list[tuple[str, int]]:
 
 
 def _read_mixed(source: DumpSource, runs: list[tuple[str, int]]) -> TextRecording:
-    """Return the recording of a stream of MLIR and LLVM: of each program the passes of MLIR, then those of LLVM."""
+    """Return the recording of a stream of MLIR and LLVM: for each program first the passes of MLIR."""
     parts: list[tuple[str, Scan]] = []
     for at, (name, start) in enumerate(runs):
         end = runs[at + 1][1] if at + 1 < len(runs) else source.size

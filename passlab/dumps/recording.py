@@ -41,7 +41,10 @@ MOST_HISTORIES = 64  # units whose versions and origins are cached
 
 
 class TextRecording(Tabular):
-    """The passes of one dump. `steps` are the passes in order of the dump; `rec[n]` is step n, from 1 on.
+    """The passes of one dump.
+
+    `steps` are the passes in order of the dump; `rec[n]` is step n, from 1 on. `size` is the length of the dump in
+    bytes.
 
     >>> dump = '''*** IR Dump Before InstCombinePass on f ***
     ... define i32 @f(i32 %x) {

@@ -145,7 +145,10 @@ class Evaluator:
         return self._loop(callee.function.body, act)
 
     def call_value(self, callee: Closure, args: Sequence[Any]) -> Value:
-        """Call a function value on `args`, which are checked as in `run`."""
+        """Call a function value on `args`, which are checked as in `run`.
+
+        Raises `RunError` for a wrong number of arguments.
+        """
         params = callee.function.params
         if len(args) != len(params):
             raise RunError(_wrong_count(callee.function, args))

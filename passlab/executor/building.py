@@ -89,7 +89,8 @@ def build(
     `executor` is "graph", "aot" or an object with such a `name`. A graph records the kind of device of each result; the
     default is the kind of `target`. All devices stand for this CPU; the arguments about hosts, runtimes and pools are
     accepted and ignored. Raises `VerifyError` for programs that the executor cannot run: a graph has no control flow,
-    data types, function values or tensors of unknown shape. Raises `RunError` for another executor.
+    data types, function values or tensors of unknown shape. Raises `RunError` for another executor. Raises
+    `RunTypeError` for a `mod_name` that is not a string.
 
     >>> mod = passlab.parse("def @main(%x: Tensor[(2), float32]) { %x + 1f }")
     >>> module = relay.build(mod)["default"](passlab.cpu())

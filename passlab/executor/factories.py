@@ -197,7 +197,9 @@ class AOTExecutorFactory(Factory):
 
 
 def create_graph(graph_json: str, lib: KernelLibrary | str, device: Any = None, debug: bool = False) -> GraphModule:
-    """Return an executor for a saved graph (JSON) and its kernels. Raises `VerifyError` for malformed ones.
+    """Return an executor for a saved graph (JSON) and its kernels.
+
+    Raises `VerifyError` for malformed ones. Raises `RunTypeError` for arguments of other classes.
 
     >>> graph, library, params = relay.build(passlab.parse("def @main(%x: float32) { %x + 1f }"))
     >>> module = executor.create_graph(graph, library)

@@ -267,7 +267,8 @@ class GraphModule(RunsByInputs):
     def share_params(self, other: GraphModule, params: bytes | bytearray | Mapping[str, Any]) -> None:
         """Use the parameters named in `params` of another executor of the same graph, without copies.
 
-        Raises `RunError` if the other executor has not set one of them.
+        Raises `RunError` if the other executor has not set one of them. Raises `RunTypeError` if `other` is not a graph
+        executor.
         """
         if not isinstance(other, GraphModule):
             raise RunTypeError(f"parameters are shared with another graph executor, not with {type_in_words(other)}")
@@ -448,7 +449,10 @@ class GraphModuleDebug(GraphModule):
     )
 
     def debug_get_output(self, node: Any, out: Array | None = None, index: Any = 0) -> Array:
-        """Return result `index` of a node, by its name or number, after a run."""
+        """Return result `index` of a node, by its name or number, after a run.
+
+        The result is an array of the node's shape and dtype. Raises `RunError` if the node has no such result.
+        """
         number = self._node_number(node)
         if not isinstance(index, int) or not 0 <= index < self.graph.nodes[number].num_outputs:
             raise RunError(f"node {number} of the graph has no result {index}")
@@ -462,7 +466,10 @@ class GraphModuleDebug(GraphModule):
         return numbers_of(n.name for n in self.graph.nodes)
 
     def execute_node(self, node: str | int) -> tuple[Array, ...]:
-        """Run the graph up to a node, with the inputs that are set; return the node's results."""
+        """Run the graph up to a node, with the inputs that are set; return the node's results.
+
+        They are arrays of the node's shapes and dtypes.
+        """
         number = self._node_number(node)
         self._check_inputs()
         with np.errstate(all="ignore"):
@@ -489,7 +496,10 @@ class GraphModuleDebug(GraphModule):
         cooldown_interval_ms: float = 0,
         repeats_to_cooldown: int = 1,
     ) -> BenchmarkResult:
-        """Time one node on the values of its inputs after a run. An input or parameter takes no time."""
+        """Time one node on the values of its inputs after a run.
+
+        An input or parameter takes no time. Parameters are as for `run_individual`.
+        """
         node = self._node_number(index)
         if not self.has_run:
             self.run()
@@ -518,10 +528,17 @@ class GraphModuleDebug(GraphModule):
         cooldown_interval_ms: float = 0,
         repeats_to_cooldown: int = 1,
     ) -> list[list[float]]:
-        """Time each node; return for each the seconds of one run, one number for each repetition."""
+        """Time each node; return for each the seconds of one run, one number for each repetition.
+
+        Parameters are as for `benchmark` of `passlab.vm.benchmarking`; `min_repeat_ms` and `cooldown_interval_ms` are
+        milliseconds.
+        """
         options = (number, repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown)
         return [list(self.run_individual_node(i, *options).results) for i in range(len(self.graph.nodes))]
 
     def node_values(self) -> dict[str, tuple[Array | None, ...]]:
-        """Return the results of all nodes, by their names, in order of execution."""
+        """Return the results of all nodes, by their names, in order of execution.
+
+        They are arrays of the node's shapes and dtypes, or None before a run.
+        """
         return {n.name: tuple(self.values[self.rows[i] : self.rows[i + 1]]) for i, n in enumerate(self.graph.nodes)}

@@ -22,7 +22,8 @@ class PassLimit(PassInstrument, Tabular):
     needs). A pass that another instrument skips keeps its number.
 
     `rewrites` limits the rewrites by named rules, such as the rules of `SimplifyExpr`, in the same way. Passes that
-    change a program as a whole, such as normal forms, have no such rewrites.
+    change a program as a whole, such as normal forms, have no such rewrites. Raises `PassTypeError` for limits that are
+    not whole numbers from 0 on.
 
     >>> limit = instrument.PassLimit(1)
     >>> with transform.PassContext(instruments=[limit]):

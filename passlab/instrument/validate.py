@@ -35,7 +35,8 @@ class Validate(PassInstrument, Tabular):
     names it and the first wrong node; with `stop=False` it is only listed in `failures`. A pass that changed nodes or
     constants of its input raises `VerifyError`; they are put back.
 
-    Costs a run of the program on the reference evaluator for each pass that changes it.
+    Costs a run of the program on the reference evaluator for each pass that changes it. Raises `PassTypeError` if
+    `inputs` is neither a list nor a table.
 
     >>> @transform.function_pass(opt_level=0)
     ... def wrong(func, mod, ctx):

@@ -321,7 +321,8 @@ def _same_field(one: Any, other: Any) -> bool:
 class MixedModeVisitor(ExprVisitor):
     """A visitor whose `visit_call`, `visit_tuple` and `visit_tuple_getitem` run after their inputs have been visited.
 
-    They need not visit the inputs themselves. A node is visited up to `visit_limit` times (1 to 9).
+    They need not visit the inputs themselves. A node is visited up to `visit_limit` times (1 to 9). Raises
+    `PassTypeError` for another limit.
 
     >>> class Names(relay.MixedModeVisitor):
     ...     def visit_call(self, call):

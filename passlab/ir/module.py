@@ -209,7 +209,11 @@ class IRModule:
         self.remove(key)
 
     def add(self, key: Any, value: Expr) -> None:
-        """Set the function of a name. Any other expression becomes the body of a function without parameters."""
+        """Set the function of a name.
+
+        Any other expression becomes the body of a function without parameters. Raises `NodeTypeError` if the value is
+        not an expression.
+        """
         name = _name(key)
         if isinstance(value, GlobalVar):
             target = self[value]

@@ -11,7 +11,7 @@ from passlab.ir.expr import Expr, TupleGetItem, unwrap
 class TupleWrapper:
     """The Python value of an operator with several results: indexable, iterable; `.astuple()` is the call.
 
-    Every function that takes the tuple accepts it.
+    Every function that takes the tuple accepts it. `size` is the number of results.
 
     >>> halves = relay.split(relay.var("x", shape=(4,)), 2)
     >>> len(halves), halves[1].index

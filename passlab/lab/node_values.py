@@ -110,7 +110,7 @@ class NodeValues:
         return node in self.facts
 
     def note(self, node: Expr, value: Value, seconds: float = 0.0) -> None:
-        """Add a value of a node."""
+        """Add a value of a node. `seconds` is the time that it took to compute."""
         facts = self.facts.get(node)
         if facts is None:
             facts = self.facts[node] = ValueFacts()
@@ -131,11 +131,14 @@ class NodeValues:
 
     @property
     def seconds(self) -> float:
-        """The time of all operators together."""
+        """The time of all operators together, in seconds."""
         return sum(f.seconds for node, f in self.facts.items() if is_op_call(node))
 
     def compare(self, other: NodeValues) -> ValueComparison:
-        """Compare another run, of this program or of one that passes made of it, with this one."""
+        """Compare another run, of this program or of one that passes made of it, with this one.
+
+        Raises `RunError` if `other` is not a run.
+        """
         if not isinstance(other, NodeValues):
             raise RunError(Diagnostic("a run is compared with another run", hint="lab.watch(net, *args) makes one"))
         return ValueComparison(self, other)

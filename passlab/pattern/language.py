@@ -263,7 +263,7 @@ class AttrPattern(NarrowedPattern):
 
 
 class TypePattern(NarrowedPattern):
-    """A match of `pattern` with a type."""
+    """A match of `pattern` with a type. Raises `PassTypeError` if `type` is not a type."""
 
     __slots__ = ("type",)
 
@@ -336,7 +336,7 @@ def is_constant() -> ConstantPattern:
 
 
 def is_expr(expr: Expr) -> ExprPattern:
-    """Match one expression, up to structural equality."""
+    """Match one expression, up to structural equality. Raises `PassTypeError` for anything else."""
     if not isinstance(expr, Expr):
         raise PassTypeError(f"an expression is needed, not {type(expr).__name__}")
     return ExprPattern(expr)

@@ -75,7 +75,8 @@ def rewrite(
 ) -> Expr:
     """Return `expr` rewritten by callbacks until nothing changes; the same object if nothing matched.
 
-    `mod` holds the global functions that types need. Raises `PassError` if 100 rounds are not enough.
+    `mod` holds the global functions that types need. Raises `PassError` if 100 rounds are not enough. Raises
+    `PassTypeError` for a callback without a pattern.
 
     >>> from passlab.relay import dataflow_pattern as dp
     >>> class Fast(dp.DFPatternCallback):

@@ -59,7 +59,8 @@ class HostRecorder:
     """Collects the events of one run. Not thread-safe: one recorder per thread.
 
     `text` returns the text of a program; `language` is its syntax (`llvm`, `mlir`, `python`, `hlo`, `onnx`, `text`).
-    `nodes` returns the nodes of a program that is a graph, for `recording.graph`; without it texts are parsed.
+    `nodes` returns the nodes of a program that is a graph, for `recording.graph`; without it texts are parsed. Raises
+    `DumpError` for another language.
 
     >>> from passlab.recorders import HostRecorder
     >>> recorder = HostRecorder("mine", text=str)

@@ -79,7 +79,10 @@ class ScopeBuilder:
 
     @contextmanager
     def else_scope(self) -> Iterator[None]:
-        """Build the other branch of the `if_scope` just before; the `if` becomes the value of the outer scope."""
+        """Build the other branch of the `if_scope` just before; the `if` becomes the value of the outer scope.
+
+        Raises `DiagnosticError` without an `if_scope` before it.
+        """
         outer = self._scopes[-1]
         if outer.branch is None:
             raise DiagnosticError(Diagnostic("an else scope must follow an if scope"))

@@ -74,10 +74,10 @@ def check_grad(
 ) -> None:
     """Assert that the gradients of `func` are its finite differences at `inputs`, for each of `test_inputs`.
 
-    Inputs are by default random, around `mean` with deviation `scale` (ten times `eps`); `test_inputs` are the inputs
-    whose gradients are checked, by default all. `mode` is "higher_order" or "first_order", the pass that computes them;
-    `target_devices` is accepted as in Relay and ignored. Raises `AssertionError` with the differences, `PassValueError`
-    for another mode.
+    Inputs are arrays of float32 or float64, by default random, around `mean` with deviation `scale` (ten times `eps`);
+    `test_inputs` are the inputs whose gradients are checked, by default all. `mode` is "higher_order" or "first_order",
+    the pass that computes them; `target_devices` is accepted as in Relay and ignored. Raises `AssertionError` with the
+    differences, `PassValueError` for another mode.
     """
     forward = infer_module(IRModule.from_expr(func))
     params = forward["main"].params

@@ -439,7 +439,7 @@ def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = N
 
     `show_meta_data` appends the section of constants, attributes of the module and other objects without a text form;
     without it a comment says that it is missing. `annotate(expr)` returns the text to print after each expression in
-    place of its type. `spans` also prints the origin of each node.
+    place of its type. `spans` also prints the origin of each node. Raises `NodeTypeError` for other objects.
 
     >>> print(passlab.parse("def @main(%x: float32) { exp(%x) }").astext(show_meta_data=False).strip())
     #[version = "0.0.5"]
@@ -458,7 +458,10 @@ def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = N
 
 
 def pretty(node: Any) -> str:
-    """Return a module, expression, type or pattern as Relay text without version line and metadata."""
+    """Return a module, expression, type or pattern as Relay text without version line and metadata.
+
+    Raises `NodeTypeError` for other objects.
+    """
     return _print(node, MetaWriter(), None, None, False)
 
 
@@ -468,7 +471,7 @@ def text_with(meta: MetaWriter, node: Any) -> str:
 
 
 def render(node: Any, annotate: Annotate | None = None, spans: bool = False) -> MarkedText:
-    """Return the text of `pretty` with marks that map its ranges to nodes."""
+    """Return the text of `pretty` with marks that map its ranges to nodes. Raises `NodeTypeError` for other objects."""
     annotations = Annotations()
     annotated = _print(node, MetaWriter(), annotate, annotations, spans)
     return MarkedText(annotated, annotations.marked)

@@ -189,7 +189,10 @@ class PassContext:
 
     # ------------------------------------------------------------ instruments
     def override_instruments(self, instruments: Iterable[Any] | None) -> None:
-        """Leave the instruments of this context and enter new ones (None: none)."""
+        """Leave the instruments of this context and enter new ones (None: none).
+
+        Raises `PassTypeError` for objects that are not instruments.
+        """
         new = _instrument_list(instruments)
         self._exit_instruments()
         self.instruments = new

@@ -59,7 +59,8 @@ def standard_pass(
     `acts_on` lists the operators and kinds of nodes without which a function stays as it is; None means that any
     function may change. A pass whose options decide has a method of this name instead.
 
-    Raises `PassTypeError` if the decorated object is not a pass class.
+    Raises `PassTypeError` if the decorated object is not a pass class. The class raises `PassTypeError` and
+    `PassValueError` for wrong options.
 
     >>> @transform.standard_pass(opt_level=1, contract=transform.EXACT)
     ... class Nothing(transform.FunctionPass):

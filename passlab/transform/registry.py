@@ -40,7 +40,8 @@ def register_pass(factory: F, name: str | None = None) -> F:
     """Register a pass, or a factory of passes, under a name for `get_pass`, `required` and pipelines in text.
 
     The default name is the name of the pass. Registering a name again replaces the pass, so that a notebook cell may
-    run twice; names of standard passes are rejected with `PassError`. Returns `factory`, so it works as a decorator.
+    run twice; names of standard passes are rejected with `PassError`, objects that make no pass with `PassTypeError`.
+    Returns `factory`, so it works as a decorator.
 
     >>> @transform.function_pass(opt_level=1)
     ... def nothing(func, mod, ctx):

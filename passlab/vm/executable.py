@@ -310,8 +310,9 @@ class Executable:
         return load(bytecode, lib)
 
     def get_late_bound_consts(self, byte_limit: int) -> dict[str, np.ndarray[Any, Any]]:
-        """Remove the constants of at least `byte_limit` bytes and return them by name. `save` leaves them out as
-        well.
+        """Remove the constants of at least `byte_limit` bytes and return them by name.
+
+        `save` leaves them out as well. Raises `RunTypeError` if the limit is not a whole number.
         """
         if isinstance(byte_limit, bool) or not isinstance(byte_limit, (int, np.integer)):
             raise RunTypeError(f"`byte_limit` is a number of bytes, not {type_in_words(byte_limit)}")
@@ -346,7 +347,11 @@ class Executable:
         self.load_late_bound_consts_from_map(load_constants(path))
 
     def load_late_bound_consts_from_map(self, constants: Mapping[str, Any]) -> None:
-        """Restore the late-bound constants by name. Raises `RunError`, changing nothing, for a wrong set of names."""
+        """Restore the late-bound constants by name.
+
+        Raises `RunError`, changing nothing, for a wrong set of names. Raises `RunTypeError` for values that are not
+        arrays.
+        """
         if not isinstance(constants, Mapping):
             raise RunTypeError(f"constants are a dict of arrays by name, not {type_in_words(constants)}")
         expected = {name: i for i, name in self.late_bound.items()}

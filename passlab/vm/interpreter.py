@@ -37,7 +37,8 @@ _CHANGE_FRAMES = (Flow.CALL, Flow.RETURN)  # after these another frame is on top
 class Machine:
     """Runs the functions of one executable. After an error, or an interrupt, it can be used again.
 
-    With an `allocator` tensors live in its storages; without one kernels allocate their results where they can.
+    With an `allocator` tensors live in its storages; without one kernels allocate their results where they can. Raises
+    `RunTypeError` if `exe` is not an executable.
 
     >>> exe = vm.compile(passlab.parse("def @main(%x: float32) { %x + 1f }"))
     >>> print(vm.Machine(exe).invoke(exe.global_map["main"], [np.float32(1)]))

@@ -33,7 +33,8 @@ class VirtualMachine:
 
     `memory_cfg` is "naive" (each storage is new memory), "pooled" (memory is reused when nothing refers to it), a dict
     of these by device, or None. With None, kernels allocate their results where a storage has no other use. Raises
-    `RunError` for other settings and while constants of the executable are missing.
+    `RunError` for other settings and while constants of the executable are missing, `RunTypeError` if `exe` is not an
+    executable.
 
     `run(*args, **named)` runs `main`; `invoke(name, *args)` any function; inputs may be set beforehand.
 
@@ -171,7 +172,8 @@ class VirtualMachine:
         """Run a function and write its results into `output_args`, which `get_outputs` then returns.
 
         `input_args` are the inputs by name or in order, None for those set before. Raises `RunError`, with nothing
-        written, where the results and the arrays differ in number, shape or dtype.
+        written, where the results and the arrays differ in number, shape or dtype. Raises `RunTypeError` if an argument
+        is neither a list nor, for inputs, a dict.
         """
         if not isinstance(output_args, (list, tuple)):
             actual = type_in_words(output_args)

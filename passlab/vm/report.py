@@ -67,7 +67,10 @@ class Report:
         return max((live for _, live in self.memory), default=0)
 
     def memory_frame(self) -> pd.DataFrame:
-        """Return memory over time as a pandas data frame: event, kernel, live bytes."""
+        """Return memory over time as a pandas data frame: event, kernel, live bytes.
+
+        Live bytes count after the event. Raises `MissingPackageError` without pandas.
+        """
         rows = [(at, self.calls[at]["Name"], live) for at, live in self.memory]
         table: pd.DataFrame = _pandas().DataFrame(rows, columns=["event", "kernel", "live_bytes"])
         return table

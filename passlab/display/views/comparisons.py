@@ -71,7 +71,10 @@ class ComparisonView(View):
         return view.data()
 
     def sentence(self, a: int, b: int) -> str:
-        """Return the difference between the programs after two steps as a sentence."""
+        """Return the difference between the programs after two steps as a sentence.
+
+        Raises `PassError` if there is no such step.
+        """
         return sentence(diff(_step(self.comparison.a, a).after, _step(self.comparison.b, b).after))
 
     def data(self, only_start: bool = False) -> ComparisonData:

@@ -68,7 +68,7 @@ class TimingView(View):
 
     @property
     def whole_seconds(self) -> float:
-        """Seconds of all passes together."""
+        """The time of all passes together, in seconds."""
         return sum(row.total for row in self.rows if row.depth == 0)
 
     @property

@@ -46,6 +46,8 @@ class Branches(Part):
 class TreeView(View):
     """A tree that is given by the parent of each node; nodes without a parent are roots, in the order of the table.
 
+    Raises `PasslabError` if a parent is not in the table, or a node would be above itself.
+
     >>> print(display.tree_view({"add": None, "exp": "add"}, "what hangs below what").text())
     what hangs below what
     add

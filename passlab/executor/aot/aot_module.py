@@ -35,7 +35,10 @@ class AotModule(RunsByInputs):
         self.result = (self.compiled(*[self.inputs[i] for i in range(len(self.names))]),)
 
     def get_input(self, key: Any, out: np.ndarray[Any, Any] | None = None) -> Any:
-        """Return the value of an input, written into `out` if given; None before it is set."""
+        """Return the value of an input, written into `out` if given; None before it is set.
+
+        Values are arrays of the input's shape and dtype.
+        """
         value = self.inputs.get(self._input_number(key))
         return value if out is None or value is None else write_output(value, out)
 

@@ -646,13 +646,14 @@ def bisect(
 
     `passes` and `options` are as for `record`; a recording has its own. `good` is a predicate over modules; a program
     for which it raises is bad. Without it, programs are run on `inputs`: a list, a table by name of the parameter, or
-    None for random ones from `seed`. Each pass is held to its contract, one that declares none to `default_contract`.
-    A predicate is asked log(n) times for n programs; with `every` it is asked after each pass in order, which finds the
+    None for random ones from `seed`. Each pass is held to its contract, one that declares none to `default_contract`. A
+    predicate is asked log(n) times for n programs; with `every` it is asked after each pass in order, which finds the
     first guilty pass even where a later one repairs the program. An `executor` (of `concurrent.futures`, or a cluster
     with the same interface) asks about all programs at once. Raises `PassError` when the program is bad before any pass
     or the predicate cannot be sent to the executor, and `RunError` when the program does not run before any pass. An
     interrupt from the keyboard ends the search: the verdicts so far are returned, with the `candidates` that are left.
-    After `step_seconds` of processor time a step is compared on no further inputs.
+    After `step_seconds` of processor time a step is compared on no further inputs; a pipeline that runs longer than
+    `seconds` failed in the pass that was running.
 
     >>> @transform.function_pass(opt_level=0)
     ... def forgets(func, mod, ctx):

@@ -333,7 +333,7 @@ class Campaign(Tabular):
     """The outcome of a search: `tried` programs were drawn, the pass changed `fired`, `left_out` were not compared.
 
     `earlier` are the failures of the earlier runs of a campaign in a directory, which took `earlier_seconds`;
-    `by_source` counts the programs of all runs.
+    this run took `seconds`. `by_source` counts the programs of all runs.
     """
 
     pass_: Pass
@@ -448,7 +448,7 @@ def fuzz(
     neither the search nor a program nor a reduction has a time limit, so results do not depend on the speed of the
     machine. A pass without contract is held to `default_contract`. `progress(stage, text, seconds_left)` is called for
     each program. With a `directory` the campaign there is resumed and saved at the end. Raises `PassError` for passes
-    that do not exist.
+    that do not exist. Raises `PassTypeError` if `most` or `programs` is not a whole number.
 
     >>> @transform.function_pass(opt_level=0)
     ... def sound(func, mod, ctx):

@@ -199,7 +199,7 @@ class Recording(Tabular):
     def first(self, predicate: Predicate) -> Event | None:
         """Return the first step after which a predicate over modules holds, or the pass inside it that made it true.
 
-        The input counts as a step. None when it never holds.
+        The input counts as a step. None when it never holds. Raises `PassTypeError` if the predicate is not a function.
         """
         holds = _evaluate_once(predicate)
         event = next((step for step in self.steps if holds(step.after)), None)
@@ -211,7 +211,10 @@ class Recording(Tabular):
         return event
 
     def when(self, predicate: Predicate) -> list[Event]:
-        """Return the steps (the input included) after which a predicate over modules holds."""
+        """Return the steps (the input included) after which a predicate over modules holds.
+
+        Raises `PassTypeError` if the predicate is not a function.
+        """
         holds = _evaluate_once(predicate)
         return [step for step in self.steps if holds(step.after)]
 
@@ -231,7 +234,10 @@ class Recording(Tabular):
         return Lineage(self.whole_provenance)
 
     def blame(self, mod: IRModule | None = None) -> Table:
-        """Return for each node of a module (by default the last) the pass that made it, and from which node."""
+        """Return for each node of a module (by default the last) the pass that made it, and from which node.
+
+        Raises `PassTypeError` if `module` is not a module.
+        """
         _check_module(mod or self.last, "only a module can be blamed", "rec.blame(rec[3].after)")
         return self.provenance.blame(self.last if mod is None else mod)
 

@@ -558,7 +558,7 @@ def reduce(
     bisection whose notebook the result writes. An `executor` (of `concurrent.futures`) evaluates several cuts at once
     and the first that holds is made: the result is the same, after more tries in less time. Raises `PassError` when the
     predicate does not hold for `mod`, and `DiagnosticError` when `mod` has no types. Each try costs, besides the
-    predicate, time linear in the functions it changes.
+    predicate, time linear in the functions it changes. Raises `PassTypeError` for arguments of a wrong class.
 
     >>> mod = passlab.parse("def @main(%x: float32) { tanh(exp(%x)) + sqrt(%x) }")
     >>> small = lab.reduce(mod, lambda candidate: "exp" in candidate.astext())

@@ -223,7 +223,7 @@ class VMCompiler:
         self.exe: Executable | None = None
 
     def set_params(self, params: Mapping[str, Any]) -> None:
-        """Set values of parameters of `main` by name."""
+        """Set values of parameters of `main` by name. Raises `RunTypeError` if `params` is not a dict."""
         if not isinstance(params, Mapping):
             raise RunTypeError(f"parameters are a dict of values by name, not {type_in_words(params)}")
         self.params.update(params)
