@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
-from passlab.diffing.matching import Correspondence, Matching, is_carrier, resolve
+from passlab.diffing.matching import Correspondence, Matching, Window, is_carrier, resolve
 from passlab.errors import Diagnostic, PassTypeError, counted
 from passlab.ir.attrs import Attrs
 from passlab.ir.equal import structural_equal
@@ -52,8 +52,7 @@ class FieldChange:
         return f"{self.name}: {short(self.before)} -> {short(self.after)}"
 
 
-@dataclass(frozen=True, repr=False)
-class NodeChange:
+class NodeChange(NamedTuple):
     """A node and its change; `before` is None for an added node, `after` for a removed one."""
 
     change: Change
@@ -82,6 +81,7 @@ class FunctionDiff:
     before: Expr | None
     after: Expr | None
     lineage: Correspondence | None = None
+    window: Window | None = None
 
     def __str__(self) -> str:
         many = Counter(node.change.value for node in self.changed_nodes)
@@ -99,11 +99,16 @@ class FunctionDiff:
             return Change.REMOVED
         return Change.SAME if self.before is self.after or not self.changed_nodes else Change.CHANGED
 
+    def within(self, window: Window) -> FunctionDiff:
+        """Return the diff of some nodes of the function, where a lineage pairs all nodes; else the diff itself."""
+        complete = self.lineage is not None and self.lineage.complete and self.before is not self.after
+        return replace(self, window=window) if complete else self
+
     @cached_property
     def matching(self) -> Matching:
         """The pairs of nodes."""
         with building():
-            return Matching(_roots(self.before), _roots(self.after), self.lineage)
+            return Matching(_roots(self.before), _roots(self.after), self.lineage, self.window)
 
     @cached_property
     def nodes(self) -> tuple[NodeChange, ...]:
@@ -112,6 +117,19 @@ class FunctionDiff:
             return ()
         with building():
             return tuple(_node_changes(self.matching))
+
+    def partners(self) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:
+        """Return the old node of each new one that stayed or moved, and of each one that changed."""
+        m = self.matching
+        kept: dict[Expr, Expr] = {}
+        changed: dict[Expr, Expr] = {}
+        for node, old in m.backward.items():
+            if node in m.same:
+                kept[node] = old
+            elif node not in m.replaced:
+                is_kept = next(_field_changes(old, node, m), None) is None
+                (kept if is_kept else changed)[node] = old
+        return kept, changed
 
     @cached_property
     def changed_nodes(self) -> tuple[NodeChange, ...]:
@@ -149,6 +167,22 @@ class Diff:
 
     def __repr__(self) -> str:
         return f"<Diff: {'; '.join(map(str, self.changed)) or 'nothing changed'}>"
+
+    def first_changes(self) -> list[Expr]:
+        """Return the first changed nodes of the first function that changed, in the order of names; of all functions
+        where no lineage knows them.
+        """
+        for function in sorted(self.functions, key=lambda function: function.name):
+            old, new, lineage = function.before, function.after, function.lineage
+            if old is new:
+                continue
+            if lineage is None or not lineage.complete:
+                fates = [fate for function in self.changed for fate in function.changed_nodes]
+                return [node for fate in fates for node in (fate.before, fate.after) if node is not None]
+            changes = [old or new] if old is None or new is None else lineage.first_changes(old, new)
+            if changes:
+                return [node for node in changes if node is not None]
+        return []
 
     def nodes(self, *kinds: Change) -> Iterator[NodeChange]:
         """Yield the changes of nodes of the given kinds over all functions; without kinds, all but `SAME`."""

@@ -13,12 +13,13 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 from passlab.ir.adt import Constructor, pattern_vars
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Match, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op
-from passlab.ir.walk import CHILDREN, post_order
+from passlab.ir.walk import CHILDREN, LEAVES, post_order
 
 # Names and bindings, which only pass a value on.
 CARRIERS = frozenset((Var, Op, GlobalVar, Constructor, Let))
@@ -44,6 +45,13 @@ class Pairs(NamedTuple):
     unsure: set[Expr]
 
 
+class Window(NamedTuple):
+    """Nodes of an old and a new program that are compared without the others."""
+
+    old: list[Expr]
+    new: list[Expr]
+
+
 class Correspondence(Protocol):
     """Says which node of one program is which of another: the lineage of a recording.
 
@@ -51,6 +59,9 @@ class Correspondence(Protocol):
     """
 
     complete: bool
+
+    def first_changes(self, old: Expr, new: Expr) -> list[Expr]:
+        """Return the first node of a new function that is no form of an old one, and the first old one without any."""
 
     def pairs(self, old: Iterable[Expr], new: Iterable[Expr]) -> Pairs:
         """Return the pairs of nodes of an old and a new program."""
@@ -65,24 +76,32 @@ class Matching:
     the new nodes of which the lineage is sure.
     """
 
-    def __init__(self, before: Iterable[Expr], after: Iterable[Expr], lineage: Correspondence | None = None) -> None:
+    def __init__(
+        self,
+        before: Iterable[Expr],
+        after: Iterable[Expr],
+        lineage: Correspondence | None = None,
+        window: Window | None = None,
+    ) -> None:
         self.before, self.after = list(before), list(after)
-        self.orders = post_order(*self.before), post_order(*self.after)
-        self.sources = _sources(self.orders[0]), _sources(self.orders[1])
+        self.window = window
+        if window is None:
+            self.orders = post_order(*self.before), post_order(*self.after)
+            self.sources = _sources(self.orders[0]), _sources(self.orders[1])
+        else:
+            self.sources = _sources_of(self.before), _sources_of(self.after)
+            self.orders = _order_within(window.old, self.sources[0]), _order_within(window.new, self.sources[1])
         self.old, self.new = ([n for n in order if not is_carrier(n)] for order in self.orders)
         self.forward: dict[Expr, Expr] = {}
         self.backward: dict[Expr, Expr] = {}
         self.same: set[Expr] = set()
-        self.numbers = ValueNumbers()
+        self.known: set[Expr] = set()
         shared = set(self.old).intersection(self.new)
         for node in self.new:
             if node in shared:
                 self._pair(node, node)
                 self.same.add(node)
-        self.known: set[Expr] = set()
-        self.numbers.read(self.before, self.orders[0], self.sources[0])
-        self.numbers.read(self.after, self.orders[1], self.sources[1])
-        self.equal = self._pair_equal_programs()
+        self.equal = window is None and self._pair_equal_programs()
         if self.equal:
             return
         if lineage is not None:
@@ -98,6 +117,23 @@ class Matching:
             self._pair_by_operands()
         if matches and self._has_unpaired():
             self._pair_by_label()
+
+    @cached_property
+    def numbers(self) -> ValueNumbers:
+        """The values of the nodes of both sides."""
+        numbers = ValueNumbers()
+        if self.window is not None:
+            for own, order, source, partner_of in zip(
+                self.window, self.orders, self.sources, ({}, self.backward), strict=True
+            ):
+                inside = set(own)
+                for node in order:
+                    value = resolve(node, source)
+                    if value not in inside and type(value) not in LEAVES:
+                        numbers.outside(node, partner_of.get(value, value))
+        numbers.read(self.before if self.window is None else (), self.orders[0], self.sources[0])
+        numbers.read(self.after if self.window is None else (), self.orders[1], self.sources[1])
+        return numbers
 
     @cached_property
     def certain(self) -> set[Expr]:
@@ -152,15 +188,17 @@ class Matching:
         return True
 
     def _pair_by_lineage(self, lineage: Correspondence) -> None:
-        old_nodes, new_nodes, number_of = set(self.old), set(self.new), self.numbers.of
+        old_nodes, new_nodes = set(self.old), set(self.new)
         pairs = lineage.pairs(self.old, self.new)
+        paired = []
         for new, old in pairs.of.items():
             if new in new_nodes and old in old_nodes and new not in self.backward and old not in self.forward:
                 self._pair(old, new)
-                if number_of[old] == number_of[new]:
-                    self.same.add(new)
+                paired.append((old, new))
                 if new not in pairs.unsure:
                     self.known.add(new)
+        number_of = self.numbers.of
+        self.same.update(new for old, new in paired if number_of[old] == number_of[new])
 
     def _pair_same_values(self) -> None:
         numbers = self.numbers
@@ -244,6 +282,30 @@ def _sources(order: Iterable[Expr]) -> dict[Expr, Expr]:
     return source
 
 
+_KEPT_SOURCES: WeakKeyDictionary[Expr, dict[Expr, Expr]] = WeakKeyDictionary()  # of long functions
+
+
+def _sources_of(roots: Iterable[Expr]) -> dict[Expr, Expr]:
+    """Return the sources of the carriers of whole programs, which are read once."""
+    source: dict[Expr, Expr] = {}
+    for root in roots:
+        if root not in _KEPT_SOURCES:
+            _KEPT_SOURCES[root] = _sources(post_order(root))
+        source.update(_KEPT_SOURCES[root])
+    return source
+
+
+def _order_within(nodes: list[Expr], source: dict[Expr, Expr]) -> list[Expr]:
+    """Return nodes and their operands in post-order, with the values that carriers among them pass on."""
+    inside = set(nodes)
+    order = post_order(*nodes, enter=inside.__contains__)
+    met = set(order)
+    return [
+        *{resolve(node, source): None for node in order if node in source and resolve(node, source) not in met},
+        *order,
+    ]
+
+
 def _owners(order: list[Expr]) -> dict[Expr, Expr]:
     owner_of: dict[Expr, Expr] = {}
     setdefault = owner_of.setdefault
@@ -296,6 +358,10 @@ class ValueNumbers:
         if key[0] in _EFFECTS or (self.effects and not self.effects.isdisjoint(inputs)):
             self.effects.add(number)
         return number
+
+    def outside(self, node: Expr, partner: Expr) -> None:
+        """Number a node whose operands are not compared, as its partner."""
+        self.of[node] = self._number("outside", partner)
 
     def read(self, roots: Iterable[Expr], order: Iterable[Expr], source: dict[Expr, Expr]) -> None:
         """Number the nodes of some programs, given in post-order, with the sources of their carriers."""

@@ -8,12 +8,12 @@ printing pays nothing for this.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 _OPEN, _SEP, _CLOSE = "\x01", "\x02", "\x03"
-_AROUND = ("function", "branch")
+AROUND = ("function", "branch")
 _ENDS = re.compile(f"[{_OPEN}{_CLOSE}]")
 _PARTS = re.compile(r"\x01(\d+)\x02|\x03")
 KINDS = (
@@ -59,12 +59,30 @@ def without_marks(text: str) -> str:
     return text.translate(_STRIP)
 
 
+class Lines(Protocol):
+    """An annotated text, of which some lines can be had without the others."""
+
+    @property
+    def lines(self) -> int:
+        """The number of ends of lines."""
+
+    def window(self, first: int, most: int) -> str:
+        """Return the lines from number `first` on, at most `most`."""
+
+    def first_line_of(self, is_meant: Callable[[Any], Any], marked: list[tuple[str, Any]]) -> int:
+        """Return the number of the first line with a mark of a node that is meant, or of the last line."""
+
+
 class MarkedText:
     """A printed program: its `text` and its `marks`, outer before inner, in the order of the text."""
 
-    def __init__(self, annotated: str, marked: list[tuple[str, Any]]) -> None:
-        self._annotated = annotated
+    def __init__(self, annotated: str | Lines, marked: list[tuple[str, Any]]) -> None:
+        self._lines = annotated
         self._marked = marked
+
+    @cached_property
+    def _annotated(self) -> str:
+        return str(self._lines)
 
     @cached_property
     def _parts(self) -> list[str | None]:
@@ -98,8 +116,13 @@ class MarkedText:
 
         A mark that begins before the first line is left out; one that ends after the last ends with it.
         """
-        lines = self._annotated.split("\n")
-        if len(lines) <= most + 1:
+        if isinstance(self._lines, str):
+            lines = self._lines.split("\n")
+            count, window = len(lines) - 1, "\n".join(lines[first : first + most])
+        else:
+            count = self._lines.lines
+            window = self._lines.window(first, most) if count > most else ""
+        if count <= most:
             return self, 0
         depth = 0
 
@@ -110,8 +133,8 @@ class MarkedText:
             depth += 1 if end[0] == _OPEN else -1
             return end[0]
 
-        text = _ENDS.sub(drop_unopened, "\n".join(lines[first : first + most]))
-        return MarkedText(text + depth * _CLOSE, self._marked), len(lines) - 1 - most
+        text = _ENDS.sub(drop_unopened, window)
+        return MarkedText(text + depth * _CLOSE, self._marked), count - most
 
     def first_line_of(self, nodes: Container[Any]) -> int:
         """Return the number of the line where the first of some nodes is printed, or of the last line if no node is
@@ -119,10 +142,12 @@ class MarkedText:
 
         Functions and branches are ignored: a change inside them may be far below their first line.
         """
+        if not isinstance(self._lines, str):
+            return self._lines.first_line_of(nodes.__contains__, self._marked)
         marked = enumerate(self._marked)
-        first = next((at for at, (kind, node) in marked if node in nodes and kind not in _AROUND), None)
-        at = -1 if first is None else self._annotated.find(f"{_OPEN}{first}{_SEP}")
-        return self._annotated.count("\n", 0, at if at >= 0 else None)
+        first = next((at for at, (kind, node) in marked if node in nodes and kind not in AROUND), None)
+        at = -1 if first is None else self._lines.find(f"{_OPEN}{first}{_SEP}")
+        return self._lines.count("\n", 0, at if at >= 0 else None)
 
     def at(self, offset: int) -> list[Mark]:
         """Return the marks that cover a character of the text, outermost first."""

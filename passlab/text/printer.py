@@ -8,8 +8,12 @@ and special names and escaped strings are quoted. `extern type` is marked, and i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from passlab.errors import Diagnostic, NodeTypeError, visible
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData
@@ -36,7 +40,7 @@ from passlab.ir.types import GlobalTypeVar, Type
 from passlab.ir.walk import CHILDREN
 from passlab.text.attr_printer import AttrPrinter, deep_attrs
 from passlab.text.literals import local_text, name_text, quote, scalar_text
-from passlab.text.marks import CLOSE, Annotations, MarkedText, without_marks
+from passlab.text.marks import AROUND, CLOSE, Annotations, MarkedText, without_marks
 from passlab.text.meta_writer import MODULE_ATTRS, OMITTED, MetaWriter
 from passlab.text.naming import NameTable
 from passlab.text.tokens import Parse, run_nested
@@ -45,8 +49,8 @@ DEEPEST = 50
 _INDENTS = ["  " * level for level in range(DEEPEST + 1)]
 _ATOMS = (Constant, Op, GlobalVar, Constructor)
 _COMMENTED = (Constant, Call, Var, Function, Tuple, TupleGetItem)
-Rope = list[Any]
-Piece = str | Rope
+Rope = list[Any]  # of texts, ropes, and of what gets its text late: a node, or (indent, node) for the line of one
+Piece = str | Rope | Expr
 
 
 def flatten(rope: Rope) -> str:
@@ -113,6 +117,8 @@ class LayoutPrinter(AttrPrinter):
         self.hidden = frozenset(constructors)
         self.annotate = annotate
         self.spans = spans
+        # whether lines get their text when they are shown, where type parameters have no names any more
+        self.late = annotations is not None and annotate is not None
         self.ref: dict[Expr, str] = {}
         self.pieces: dict[Expr, Piece] = {}
         self.count = 0
@@ -162,9 +168,8 @@ class LayoutPrinter(AttrPrinter):
     def variable_name(self, node: Expr) -> str | None:
         return self.ref.get(node) if type(node) is Var else None
 
-    def _name_again(self, var: Var) -> str:
-        annotated = self.ref[var]
-        return annotated[annotated.index("\x02") + 1 : -1]
+    def _name_again(self, node: Expr) -> str:
+        return self.ref[node].rpartition("\x02")[2].removesuffix(CLOSE)
 
     def _atom(self, node: Expr) -> str:
         """Return the text of an atom other than a variable."""
@@ -179,19 +184,56 @@ class LayoutPrinter(AttrPrinter):
         name = name_text(node.name_hint)  # type: ignore[attr-defined]
         return self.mark("constructor", node, name)
 
+    # ------------------------------------------------------------ late texts
+    def use(self, node: Expr) -> str:
+        """Return the text of an operand that has a name."""
+        text = self.ref[node]
+        if self.annotations is None or text[:1] == "\x01":
+            return text
+        if not text:  # a constant that nobody has looked at
+            text = self._atom(node) + self.info(node)
+        elif text[0] == "%":
+            text = self.annotations.mark("use", node, text)
+        self.ref[node] = text
+        return text
+
+    def late_text(self, node: Expr) -> str:
+        """Return the text of a node whose operands have names."""
+        return self._flat(node, [], "") + self.info(node)
+
+    def late_line(self, indent: str, node: Expr) -> str:
+        """Return the line that defines a temporary."""
+        name = self.mark("temporary", node, self._name_again(node))
+        return f"{indent}{name} = {self.late_text(node)};\n"
+
+    def _named_operands(self, node: Any, out: Rope, indent: str) -> Expr:
+        """Return a node after naming its operands, in the order in which its text would."""
+        ref = self.ref
+        kind = type(node)
+        for part in node.args if kind is Call else node.fields if kind is Tuple else (node.tuple_value,):
+            if part not in ref:
+                self._define(part, out, indent)
+        if kind is Call and node.op not in ref and type(node.op) is not Constructor:
+            self._define(node.op, out, indent)
+        return node  # type: ignore[no-any-return]
+
     # ------------------------------------------------------------ references
     def reference(self, node: Expr, out: Rope, indent: str) -> str:
         """Return the text of an operand. An unnamed one gets its number, and its line at the end of `out`."""
-        cached = self.ref.get(node)
-        if cached is not None:
-            return cached
+        if node in self.ref:
+            return self.use(node)
+        return self._define(node, out, indent) or self.use(node)
+
+    def _define(self, node: Expr, out: Rope, indent: str) -> str:
+        """Name an operand. Returns its text, "" if its line is late."""
         piece = self.pieces.pop(node)
         kind = type(node)
         if kind in _ATOMS:
             if type(node) is Constructor and not node.inputs:
                 piece = self.mark("constructor", node, f"ctor{quote(node.name_hint)}")
-            text: str = piece + self.info(node)  # type: ignore[operator]
-            self.ref[node] = text if type(node) is Constant else piece  # type: ignore[assignment]
+            assert isinstance(piece, str)
+            text = piece + self.info(node)
+            self.ref[node] = text if type(node) is Constant else piece
             return text
         if node in self.shared:
             self._defined.append(out)
@@ -201,6 +243,10 @@ class LayoutPrinter(AttrPrinter):
             return self.ref[node]
         name = f"%{self.count}"
         self.count += 1
+        if isinstance(piece, Expr):
+            self.ref[node] = name
+            out.append((indent, node))
+            return ""
         if self.annotations is None:
             self.ref[node] = name
         else:
@@ -218,10 +264,9 @@ class LayoutPrinter(AttrPrinter):
 
         With `inline` it is in tail position. Its own lines are then indented by `inner` (usually `indent`).
         """
-        ref, pieces = self.ref, self.pieces
-        cached = ref.get(root)
-        if cached is not None:
-            return cached
+        ref, pieces, late = self.ref, self.pieces, self.late
+        if root in ref:
+            return self.use(root)
         in_place = inline and root not in self.shared
         stack: list[Expr | None] = [root]
         push, pop = stack.append, stack.pop
@@ -229,7 +274,8 @@ class LayoutPrinter(AttrPrinter):
             node = pop()
             if node is None:
                 node = pop()
-                pieces[node] = self._flat(node, out, indent)  # type: ignore[index]
+                is_late = late and not (type(node) is Call and deep_attrs(node))
+                pieces[node] = (self._named_operands if is_late else self._flat)(node, out, indent)  # type: ignore[index]
                 continue
             if node in ref or node in pieces:
                 continue
@@ -240,6 +286,8 @@ class LayoutPrinter(AttrPrinter):
                 for kid in self.operands(node):
                     if kid not in ref:
                         push(kid)
+            elif late and type(node) is Constant and _is_plain(node):
+                ref[node] = ""
             elif kind in _ATOMS:
                 pieces[node] = self._atom(node)
             elif type(node) is Var:
@@ -253,18 +301,20 @@ class LayoutPrinter(AttrPrinter):
                 if not is_inline and any(block is not out for block in self._defined[mark:]):
                     self.reference(node, out, indent)  # later lines use names that it defines, so it must precede them
         if in_place and type(root) not in _ATOMS and type(root) is not Var:
-            piece, info = self.pieces.pop(root), self.info(root)
+            piece = self.pieces.pop(root)
+            if isinstance(piece, Expr):
+                return piece
+            info = self.info(root)
             if not info:
                 return piece
             return piece + info if type(piece) is str else [piece, info]
         return self.reference(root, out, indent)
 
-    def flat_text(self, node: Expr, out: Rope, indent: str) -> str | None:
-        """Return the text of a node whose operands all have names, None for any other node."""
+    def flat_text(self, node: Expr, out: Rope, indent: str) -> str | Expr | None:
+        """Return the text of a node whose operands all have names, the node if it is late; None for any other node."""
         ref = self.ref
-        cached = ref.get(node)
-        if cached is not None:
-            return cached
+        if node in ref:
+            return self.use(node)
         if type(node) is not Call or node in self.shared or deep_attrs(node):
             return None
         if node.op not in ref and type(node.op) is not Constructor:
@@ -272,7 +322,7 @@ class LayoutPrinter(AttrPrinter):
         for arg in node.args:
             if arg not in ref:
                 return None
-        return self._call(node, out, indent) + self.info(node)
+        return node if self.late else self._call(node, out, indent) + self.info(node)
 
     def operands(self, node: Any) -> Iterable[Expr]:
         """Return the operands of a dataflow node, last visited first."""
@@ -295,10 +345,10 @@ class LayoutPrinter(AttrPrinter):
         return f"({fields},)" if len(node.fields) == 1 else f"({fields})"
 
     def _call(self, node: Call, out: Rope, indent: str) -> str:
-        ref = self.ref
+        ref, late = self.ref, self.late
         args = []
         for arg in node.args:
-            text = ref.get(arg)
+            text = None if late else ref.get(arg)
             args.append(text if text is not None else self.reference(arg, out, indent))
         op, attrs = node.op, node.attrs
         if attrs is not None:
@@ -308,7 +358,7 @@ class LayoutPrinter(AttrPrinter):
             if not op.inputs and not args:
                 return callee
         else:
-            callee = ref.get(op) or self.reference(op, out, indent)
+            callee = (not late and ref.get(op)) or self.reference(op, out, indent)
         text = f"{callee}({', '.join(args)})"
         return text if self.annotations is None else self.annotations.mark("call", node, text)
 
@@ -421,6 +471,74 @@ class LayoutPrinter(AttrPrinter):
 
 
 _FLAT = (Call, Tuple, TupleGetItem)
+_PLAIN = frozenset(map(np.dtype, ("bool", "int8", "int16", "int32", "int64", "uint8", "float32", "float64")))
+
+
+def _is_plain(node: Constant) -> bool:
+    """Whether a constant is a number with a text of its own."""
+    data = node.data
+    return not data.ndim and data.dtype in _PLAIN and bool(data == data)
+
+
+class LateText:
+    """The rope of a printed program as text, of which some lines can be had without the others."""
+
+    def __init__(self, rope: Rope, layout: LayoutPrinter) -> None:
+        self.rope, self.layout = rope, layout
+
+    def _pieces(self) -> Iterator[Any]:
+        """Yield texts, nodes and late lines in order."""
+        stack = [iter(self.rope)]
+        while stack:
+            for piece in stack[-1]:
+                if type(piece) is list:
+                    stack.append(iter(piece))
+                    break
+                yield piece
+            else:
+                stack.pop()
+
+    def _text(self, piece: Any) -> str:
+        if type(piece) is str:
+            return piece
+        return self.layout.late_line(*piece) if type(piece) is tuple else self.layout.late_text(piece)
+
+    def __str__(self) -> str:
+        return "".join(map(self._text, self._pieces()))
+
+    @cached_property
+    def lines(self) -> int:
+        """The number of ends of lines."""
+        return sum(p.count("\n") if type(p) is str else type(p) is tuple for p in self._pieces())
+
+    def window(self, first: int, most: int) -> str:
+        """Return the lines from number `first` on, at most `most`."""
+        kept: list[str] = []
+        line = start = 0
+        for piece in self._pieces():
+            end = line + (piece.count("\n") if type(piece) is str else type(piece) is tuple)
+            if end >= first and line < first + most:
+                start = start if kept else line
+                kept.append(self._text(piece))
+            line = end
+        return "\n".join("".join(kept).split("\n")[first - start :][:most])
+
+    def first_line_of(self, is_meant: Callable[[Any], Any], marked: list[tuple[str, Any]]) -> int:
+        """Return the number of the first line with a mark of a node that is meant, or of the last line."""
+        line = 0
+        for piece in self._pieces():
+            if type(piece) is str:
+                for mark in re.finditer("\x01(\\d+)\x02", piece):
+                    kind, node = marked[int(mark[1])]
+                    if kind not in AROUND and is_meant(node):
+                        return line + piece.count("\n", 0, mark.start())
+                line += piece.count("\n")
+                continue
+            node = piece[1] if type(piece) is tuple else piece
+            if is_meant(node) or any(type(part) is Constant and is_meant(part) for part in CHILDREN[type(node)](node)):
+                return line
+            line += type(piece) is tuple
+        return line
 
 
 def _deeper(indent: str) -> str:
@@ -473,18 +591,21 @@ def text_with(meta: MetaWriter, node: Any) -> str:
 def render(node: Any, annotate: Annotate | None = None, spans: bool = False) -> MarkedText:
     """Return the text of `pretty` with marks that map its ranges to nodes. Raises `NodeTypeError` for other objects."""
     annotations = Annotations()
-    annotated = _print(node, MetaWriter(), annotate, annotations, spans)
-    return MarkedText(annotated, annotations.marked)
+    if isinstance(node, IRModule) and annotate is not None:
+        with building():
+            text: str | LateText = LateText(*_module_rope(node, MetaWriter(), annotate, annotations, spans))
+    else:
+        text = _print(node, MetaWriter(), annotate, annotations, spans)
+    return MarkedText(text, annotations.marked)
 
 
 @building()
 def _print(node: Any, meta: MetaWriter, annotate: Annotate | None, annotations: Annotations | None, spans: bool) -> str:
     if isinstance(node, IRModule):
-        return _print_module(node, meta, annotate, annotations, spans)
+        return flatten(_module_rope(node, meta, annotate, annotations, spans)[0])
     layout = LayoutPrinter(meta, [node] if isinstance(node, Expr) else [], (), (), annotate, annotations, spans)
     if isinstance(node, Expr):
-        text = flatten(run_nested(layout.scope(node, "")))
-        return text[:-1]
+        return str(LateText(run_nested(layout.scope(node, "")), layout))[:-1]
     if isinstance(node, TypeData):
         return _type_definition(layout, node)[:-1]
     if isinstance(node, Type):
@@ -494,9 +615,9 @@ def _print(node: Any, meta: MetaWriter, annotate: Annotate | None, annotations: 
     raise NodeTypeError(Diagnostic(f"only a program, or a part of one, has a Relay text, not {type(node).__name__}"))
 
 
-def _print_module(
+def _module_rope(
     mod: IRModule, meta: MetaWriter, annotate: Annotate | None, annotations: Annotations | None, spans: bool
-) -> str:
+) -> tuple[Rope, LayoutPrinter]:
     types = sorted(mod.type_definitions.values(), key=lambda d: d.header.name_hint)
     functions = sorted(mod.functions_items(), key=lambda item: item[0].name_hint)
     constructors = [c.name_hint for data in types for c in data.constructors]
@@ -509,7 +630,7 @@ def _print_module(
     rope: Rope = []
     for index, item in enumerate(items):
         rope += ("\n", item) if index else (item,)
-    return flatten(rope)
+    return rope, layout
 
 
 def _definition(layout: LayoutPrinter, prefix: str, function: Function) -> Parse:

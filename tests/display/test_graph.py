@@ -99,7 +99,7 @@ def test_folding_keeps_every_operator_and_every_way():
 def test_a_graph_that_is_too_large_says_what_is_missing():
     graph = truncate(dataflow(network()), 3)
     assert (len(graph.boxes), graph.left_out) == (3, 3)
-    with limits.override(graph_nodes=2):
+    with limits.override(graph_nodes=3):
         assert "1 more left out" in graph_view(network()).title or "folded" in graph_view(network()).title
 
 

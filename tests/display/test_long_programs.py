@@ -6,10 +6,16 @@ import pytest
 
 import passlab
 from passlab import limits
+from passlab.diffing.diff import FunctionDiff
 from passlab.display import diff_view, module_view
+from passlab.display.pages.report import explorer_html
+from passlab.display.text.alignment import align
 from passlab.display.views import recording
+from passlab.display.views.graph import graph_view
 from passlab.display.views.recording import recording_view
 from passlab.notebook.widgets import show
+from passlab.testing.programs import generate
+from passlab.text.printer import LayoutPrinter
 
 HEADER = '#[version = "0.0.5"]\n'
 
@@ -84,3 +90,51 @@ def test_the_explorer_of_a_huge_recording_is_sent_the_steps_that_are_looked_at(m
     sent = widget.data
     widget._on_message(None, {"step": -5}, None)
     assert widget.data is sent
+
+
+PIPELINES = (
+    "InferType, SimplifyExpr, FoldConstant, FuseOps",
+    "InferType, ToANormalForm, FuseOps",
+    "InferType, EliminateCommonSubexpr, ToGraphNormalForm, DeadCodeElimination",
+    "InferType, ToBasicBlockNormalForm, FoldScaleAxis, FuseOps",
+)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_lines_are_compared_alone_as_they_are_among_all_lines(seed, monkeypatch):
+    rec = passlab.record(generate(seed, effects=seed % 2 == 0, size=8), PIPELINES[seed % 4], opt_level=4)
+    with limits.override(program_lines=30):
+        views = [view for view in map(recording_view(rec).diff, rec.events) if view is not None and view.is_excerpt]
+        alone = [view.rows for view in views]
+        monkeypatch.setattr(FunctionDiff, "within", lambda self, window: self)
+        among_all = [align(view.diff, view.before, view.after) for view in views]
+    for rows, others in zip(alone, among_all, strict=True):
+        # Whether a line has moved depends on the function around it, whose head may be above the lines.
+        kinds = [[row._replace(left_kind="", right_kind="") for row in side] for side in (rows, others)]
+        assert kinds[0] == kinds[1]
+        assert [row.kinds.replace("~", "=") for row in rows] == [row.kinds.replace("~", "=") for row in others]
+
+
+@pytest.mark.usefixtures("short")
+def test_a_page_of_a_huge_recording_writes_no_line_that_it_does_not_show(monkeypatch):
+    monkeypatch.setattr(recording, "HUGE", 1000)
+    written = []
+    late_text = LayoutPrinter.late_text
+    monkeypatch.setattr(LayoutPrinter, "late_text", lambda self, node: written.append(node) or late_text(self, node))
+    counts = []
+    for length in (1000, 4000):
+        rec = passlab.record(
+            chain(["exp"] * length), "InferType, FuseOps(fuse_opt_level=0), ToANormalForm", opt_level=3
+        )
+        explorer_html(rec)
+        counts.append(len(written))
+        written.clear()
+    assert abs(counts[0] - counts[1]) < 10
+
+
+def test_a_graph_of_a_huge_program_reads_its_beginning_and_counts_the_rest():
+    with limits.override(graph_nodes=50):
+        for program in (chain(["exp"] * 1000), passlab.transform.ToANormalForm()(chain(["exp"] * 1000))):
+            graph = graph_view(program, folded=False).graph
+            assert sum(box.count for box in graph.boxes if box.kind == "op") + graph.left_out == 1000
+            assert len(graph.boxes) <= 50

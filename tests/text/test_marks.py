@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from passlab.infer import infer_module
-from passlab.text.marks import KINDS, MarkedText
+from passlab.ir.module import IRModule
+from passlab.testing.programs import generate
+from passlab.text.marks import KINDS, Annotations, MarkedText
+from passlab.text.meta_writer import MetaWriter
 from passlab.text.parser import parse
-from passlab.text.printer import pretty, render
+from passlab.text.printer import LayoutPrinter, _module_rope, flatten, pretty, render
 
 PROGRAM = """\
 type List[A] { Cons(A, List[A]), Nil }
@@ -90,3 +93,42 @@ def test_annotations_cannot_fake_marks() -> None:
     assert printed.text.count("!") >= 1
     assert "\x01" not in printed.text
     assert all(m.end <= len(printed.text) for m in printed.marks)
+
+
+def without_types(expr) -> str:
+    return ""
+
+
+def eagerly(mod: IRModule) -> MarkedText:
+    """Return a program of which every line got its text while it was printed, as where lines have types."""
+    annotations = Annotations()
+    rope, _ = _module_rope(mod, MetaWriter(), None, annotations, False)
+    return MarkedText(flatten(rope), annotations.marked)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_lines_that_are_shown_have_the_text_and_marks_of_the_whole_text(seed: int, monkeypatch) -> None:
+    mod = generate(seed, effects=seed % 2 == 0, size=5)
+    whole = render(mod, annotate=without_types)
+    monkeypatch.setattr(LayoutPrinter, "info", lambda self, node: "")
+    eager = eagerly(mod)
+    assert whole.text == eager.text
+    assert whole.marks == eager.marks
+    count = whole.text.count("\n")
+    for first in (0, 1, count // 2, count - 4):
+        part, left_out = render(mod, annotate=without_types).excerpt(first, 5)
+        other, others_left_out = MarkedText(eager._annotated, eager._marked).excerpt(first, 5)
+        assert (part.text, part.marks, left_out) == (other.text, other.marks, others_left_out)
+        assert part.text == "\n".join(whole.text.split("\n")[first : first + 5])
+
+
+def test_only_the_lines_that_are_shown_are_written(monkeypatch) -> None:
+    text = "".join(f"%{at} = exp(%{at - 1 if at else 'x'});\n" for at in range(2000))
+    mod = parse(f'#[version = "0.0.5"]\ndef @main(%x: float32) {{ {text} %1999 }}')
+    written = []
+    late_text = LayoutPrinter.late_text
+    monkeypatch.setattr(LayoutPrinter, "late_text", lambda self, node: written.append(node) or late_text(self, node))
+    part, left_out = render(mod, annotate=without_types).excerpt(1000, 10)
+    assert part.text.startswith("  %999 = exp(%998);\n  %1000 = exp(%999);")
+    assert len(written) <= 11
+    assert left_out == 2002 - 10

@@ -32,7 +32,7 @@ from passlab.ir.expr import (
 )
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.walk import Scope, Scopes, children, use_counts
+from passlab.ir.walk import LEAVES, Scope, Scopes, children, make_lets, post_order, use_counts
 from passlab.text.printer import pretty
 
 
@@ -100,21 +100,55 @@ class Dataflow:
         return boxes
 
 
-def dataflow(program: Any) -> Dataflow:
-    """Return the graph of a module, function or expression."""
+def dataflow(program: Any, most: int | None = None) -> Dataflow:
+    """Return the graph of a module, function or expression; of a longer program than `most` nodes only the first ones.
+
+    The other nodes that would be boxes are counted as left out.
+    """
     graph = Dataflow()
     if isinstance(program, IRModule):
         functions = sorted(program.items(), key=lambda item: item[0])
+        room = most
         for name, function in functions:
             home = None
-            if len(functions) > 1:
+            if len(functions) > 1 and room != 0:
                 home = len(graph.groups)
                 graph.groups.append(BoxGroup(home, "definition", f"@{visible(name)}", function))
-            _DataflowReader(graph, function, home).read()
+            room = _read(graph, function, home, room)
     else:
-        _DataflowReader(graph, program, None).read()
+        _read(graph, program, None, most)
     _name_fused(graph)
     return _in_order(graph)
+
+
+def _read(graph: Dataflow, root: Expr, home: int | None, room: int | None) -> int | None:
+    """Read one function, or as much of it as there is room for. Return the room that is left."""
+    if room is None:
+        _DataflowReader(graph, root, home).read()
+        return None
+    order = post_order(root)
+    if len(order) <= room:
+        _DataflowReader(graph, root, home).read()
+        return room - len(order)
+    first = order[:room]
+    graph.left_out += sum(type(node) in _BOXES for node in order[room:]) - (type(root) is Function)
+    if room:
+        _DataflowReader(graph, _beginning(root, first), home, cut=True).read()
+    return 0
+
+
+def _beginning(root: Expr, first: list[Expr]) -> Expr:
+    """Return a program that computes the first nodes of another one: those that no other of them uses, as a tuple."""
+    params = root.params if isinstance(root, Function) else ()
+    body = root.body if isinstance(root, Function) else root
+    known = set(first)
+    lets = []
+    while isinstance(body, Let) and body.value in known:
+        lets.append((body.var, body.value))
+        body = body.body
+    used = {kid for node in first for kid in children(node)} | {value for _, value in lets}
+    tops = [node for node in first if node not in used and type(node) not in LEAVES]
+    return Function(params, make_lets(lets, Tuple(tops)))
 
 
 def _name_fused(graph: Dataflow) -> None:
@@ -154,8 +188,9 @@ def _in_order(graph: Dataflow) -> Dataflow:
 class _DataflowReader:
     """Adds one function or expression to a graph."""
 
-    def __init__(self, graph: Dataflow, root: Expr, home: int | None) -> None:
+    def __init__(self, graph: Dataflow, root: Expr, home: int | None, cut: bool = False) -> None:
         self.graph, self.root, self.home = graph, root, home
+        self.cut = self._result() if cut else None  # what stands for the rest of a program
         self.scopes = Scopes(root)
         self.uses = use_counts(root)
         self.box_of: dict[Expr, Box] = {}
@@ -181,7 +216,8 @@ class _DataflowReader:
                 self.inlined.add(callee)
         for node in self.scopes.order:
             make = _BOXES.get(type(node))
-            if make is not None and node not in self.carried and node not in self.inlined and node is not self.root:
+            shown = node not in self.carried and node not in self.inlined and node is not self.root
+            if make is not None and shown and node is not self.cut:
                 kind, name = make(node)
                 if kind:
                     self.box_of[node] = self.graph.box(kind, name, node, self._group(self.scopes.of[node]))
@@ -287,9 +323,16 @@ class _DataflowReader:
                 expr = self.carried.get(expr, expr)
         return expr, part
 
+    def _result(self) -> Expr:
+        """The node that the program returns, behind its lets."""
+        body = self.root.body if isinstance(self.root, Function) else self.root
+        while isinstance(body, Let):
+            body = body.body
+        return body
+
     def _output(self) -> None:
         body = self.root.body if isinstance(self.root, Function) else None
-        if body is not None:
+        if body is not None and self.cut is None:
             source, part = self._follow(body)
             self._arrow(source, self.graph.box("output", "output", body, self.home), part)
 

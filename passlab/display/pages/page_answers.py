@@ -19,7 +19,6 @@ from passlab.display.views.recording import RecordingView
 from passlab.display.views.rewrites import parts_data, step_data
 from passlab.instrument.events import Event
 from passlab.lab.recordings.comparison import compare
-from passlab.lab.recordings.recording import Recording
 from passlab.lab.recordings.rewrites import rewrites_of
 
 PAGE, REWRITES, PAIRS = 2_400_000, 300_000, 500_000  # characters: of all data of a page, and at most of its parts
@@ -36,7 +35,7 @@ def page_answers(view: RecordingView) -> Callable[[RecordingData], dict[str, Any
         return {
             "graphs": graphs,
             "rewrites": rewrites,
-            "comparison": stored_comparison(view.recording, min(PAIRS, room // 2)),
+            "comparison": stored_comparison(view, min(PAIRS, room // 2)),
         }
 
     return answers
@@ -61,11 +60,13 @@ def stored_rewrites(events: list[Event], room: int = REWRITES) -> dict[str, Stor
     return stored
 
 
-def stored_comparison(recording: Recording, room: int = PAIRS) -> ShownComparison | Nothing:
+def stored_comparison(shown: RecordingView, room: int = PAIRS) -> ShownComparison | Nothing:
     """Return the comparison of a recording with itself, with as many pairs of different steps as there is room for."""
+    recording = shown.recording
     if len(recording.steps) < 2:
         return {}
     view = comparison_view(compare(recording, recording))
+    view.lines = shown.lines  # printed already
     data = view.data(only_start=True)
     for a, b in _pairs(len(recording.steps) - 1):
         if room <= 0:

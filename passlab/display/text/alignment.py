@@ -17,9 +17,10 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 from passlab.diffing.diff import Change, Diff, FunctionDiff
-from passlab.diffing.matching import resolve
+from passlab.diffing.matching import Window, resolve
 from passlab.display.text.listing import Line, ProgramLines
 from passlab.ir.expr import Constant, Expr, Var
+from passlab.ir.walk import post_order
 
 Spans = tuple[tuple[int, int], ...]
 Meaning = Callable[[Expr], Hashable]
@@ -165,7 +166,10 @@ def align(difference: Diff, before: ProgramLines, after: ProgramLines) -> list[R
         left, right = old.get(name, range(0)), new.get(name, range(0))
         if edge is not None and name > edge:  # the lines of one side end before
             break
-        function = functions.get(name) or _function_of([after[number] for number in right], difference)
+        sides = [before[number] for number in left], [after[number] for number in right]
+        function = functions.get(name) or _function_of(sides[1], difference)
+        if function is not None and edge is not None:
+            function = function.within(Window(*map(_nodes_in, sides)))
         section = [*_align_section(function, before, after, left, right)]
         rows += _rows_to_last_pair(section) if name == edge else section
     return rows
@@ -176,7 +180,18 @@ def _function_of(lines: Sequence[Line], difference: Diff) -> FunctionDiff | None
     if len(difference.functions) == 1:
         return difference.functions[0]
     subject = next((line.subject for line in lines if line.subject is not None), None)
-    return next((f for f in difference.functions if subject in f.of_new), None)
+    functions = [f for f in difference.functions if f.after is not None]
+    return next((f for f in functions if f.after is not None and subject in set(post_order(f.after))), None)
+
+
+def _nodes_in(lines: Sequence[Line]) -> list[Expr]:
+    """Return the nodes of lines in their order."""
+    nodes: dict[Expr, None] = {}
+    for line in lines:
+        for node in (*(node for token in line.tokens for node in (token.call, token.node)), line.result, line.subject):
+            if isinstance(node, Expr):
+                nodes[node] = None
+    return list(nodes)
 
 
 def _rows_to_last_pair(rows: list[Row]) -> list[Row]:

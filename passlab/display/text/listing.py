@@ -60,6 +60,7 @@ class ProgramLines(list[Line]):
     """The lines of a program, at most `limits.program_lines` of those printed; `left_out` counts the others."""
 
     left_out = 0
+    whole: MarkedText | None = None  # all of the text, while it may be needed
 
 
 def listing(program: Any) -> ProgramLines:
@@ -77,6 +78,7 @@ def lines_of(whole: MarkedText, first: int = 0) -> ProgramLines:
     printed, left_out = whole.excerpt(first, limits.current().program_lines)
     lines = ProgramLines(_lines(printed, _cuts(printed)))
     lines.left_out = left_out
+    lines.whole = whole if left_out else None
     return lines
 
 

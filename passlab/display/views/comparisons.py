@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 
 from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
@@ -36,6 +36,7 @@ class ComparisonView(View):
         self.comparison = comparison
         self._listings: dict[int, ProgramLines] = {}
         self._diffs: dict[tuple[int, int], DiffView] = {}
+        self.lines: Callable[[IRModule], ProgramLines] = self._listing
 
     @cached_property
     def title(self) -> str:
@@ -66,7 +67,7 @@ class ComparisonView(View):
         old, new = _step(self.comparison.a, a).after, _step(self.comparison.b, b).after
         view = self._diffs.get((id(old), id(new)))
         if view is None:
-            view = DiffView(diff(old, new), partial(self._lines, old), partial(self._lines, new))
+            view = DiffView(diff(old, new), partial(self.lines, old), partial(self.lines, new))
             self._diffs[id(old), id(new)] = view
         return view.data()
 
@@ -111,7 +112,7 @@ class ComparisonView(View):
             "calls": sum(row.operators.values()),
         }
 
-    def _lines(self, mod: IRModule) -> ProgramLines:
+    def _listing(self, mod: IRModule) -> ProgramLines:
         lines = self._listings.get(id(mod))
         if lines is None:
             lines = self._listings[id(mod)] = listing(mod)

@@ -15,6 +15,8 @@ from passlab.display.rows import Counts
 from passlab.display.text.alignment import CHANGED, MOVED, SAME, Row, align
 from passlab.display.text.listing import Line, LineTable, ProgramLines, lines_of, listing, marked_text, type_text
 from passlab.display.view import HasFrame, View, checked_view
+from passlab.instrument.statistics import count_module
+from passlab.ir.module import IRModule
 from passlab.table import Table
 
 CONTEXT = 3  # unchanged lines shown around what changed
@@ -45,7 +47,7 @@ class DiffView(View):
     @cached_property
     def _sides(self) -> tuple[ProgramLines, ProgramLines]:
         before, after = (lines() for lines in self._lines)
-        return lines_with_changes(self.diff) if before.left_out or after.left_out else (before, after)
+        return lines_with_changes(self.diff, before, after) if before.left_out or after.left_out else (before, after)
 
     @property
     def before(self) -> ProgramLines:
@@ -70,6 +72,10 @@ class DiffView(View):
     @cached_property
     def operators(self) -> list[tuple[str, int, int]]:
         """The operators whose number of calls changed: name, calls before, calls after."""
+        before, after = self.diff.before, self.diff.after
+        if isinstance(before, IRModule) and isinstance(after, IRModule):  # counted once for all views
+            (_, olds), (_, news) = count_module(before), count_module(after)
+            return [(name, olds[name], news[name]) for name in sorted({*olds, *news}) if olds[name] != news[name]]
         return [(name, old, new) for name, (old, new) in self.diff.op_counts.items() if old != new]
 
     def parts(self) -> Iterable[Part]:
@@ -170,16 +176,17 @@ def diff_view(difference: Diff) -> DiffView:
     return DiffView(difference)
 
 
-def lines_with_changes(difference: Diff) -> tuple[ProgramLines, ProgramLines]:
-    """Return the visible lines of two long programs, starting shortly before the first change."""
-    fates = [fate for function in difference.changed for fate in function.changed_nodes]
-    before, after = marked_text(difference.before), marked_text(difference.after)
-    first = min(
-        before.first_line_of({fate.before for fate in fates} - {None}),
-        after.first_line_of({fate.after for fate in fates} - {None}),
-    )
-    first = max(0, first - LEADING) if fates else 0
-    return lines_of(before, first), lines_of(after, first)
+def lines_with_changes(difference: Diff, old: ProgramLines, new: ProgramLines) -> tuple[ProgramLines, ProgramLines]:
+    """Return the visible lines of two long programs, starting shortly before the first change.
+
+    `old` and `new` are their first lines.
+    """
+    changes = set(difference.first_changes())
+    if not changes:
+        return old, new
+    before, after = old.whole or marked_text(difference.before), new.whole or marked_text(difference.after)
+    first = max(0, min(before.first_line_of(changes), after.first_line_of(changes)) - LEADING)
+    return (lines_of(before, first), lines_of(after, first)) if first else (old, new)
 
 
 def sentence(difference: Diff) -> str:

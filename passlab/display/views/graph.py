@@ -16,6 +16,7 @@ from typing import Any
 from passlab import limits
 from passlab.analysis.cost import call_cost
 from passlab.diffing.diff import Change, Diff
+from passlab.diffing.matching import Window
 from passlab.display.graphs.dataflow import Box, Dataflow, dataflow, fold_chains, fold_groups, truncate
 from passlab.display.graphs.drawing import Caption, box_size, draw
 from passlab.display.graphs.frames import is_program
@@ -50,6 +51,7 @@ WHOLE = 24  # boxes up to which a graph is laid out in one piece
 STEP = 20  # pixels by which the widths of boxes in large graphs grow
 MOST_INNER = 400  # operators of a fused function whose selection highlights its box
 STATIC_WINDOW = (1000.0, 520.0)  # pixels of the picture in static HTML
+READ = 4  # nodes of a program that are read, for each that may be drawn
 FOLD_AT = 120  # boxes above which fused functions start folded
 WIDEST = 34  # characters of one line in a box
 
@@ -78,7 +80,9 @@ class GraphView(View):
         self.program = program
         self.folded = folded
         self.is_folded = False
-        self.changes = changed if isinstance(changed, dict) else _changes_of(changed)
+        self.changes = (
+            changed if isinstance(changed, dict) else _changes_of(changed, READ * limits.current().graph_nodes)
+        )
 
     def with_folding(self, folded: bool) -> GraphView:
         """Return the view with every fused function as one box, or with all of them open."""
@@ -87,9 +91,9 @@ class GraphView(View):
     @cached_property
     def graph(self) -> Dataflow:
         """The graph to draw: folded if it would be too large."""
-        graph = dataflow(self.program)
         most = limits.current().graph_nodes
-        if is_program(graph) and len(graph.boxes) <= most:
+        graph = dataflow(self.program, READ * most)
+        if is_program(graph) and len(graph.boxes) <= most and not graph.left_out:
             return graph
         self.is_folded = self.folded if self.folded is not None else len(graph.boxes) > FOLD_AT
         if self.is_folded:
@@ -293,17 +297,24 @@ def lay_out_together(views: Iterable[GraphView]) -> None:
         lay_out_all(parts)
 
 
-def _changes_of(changed: Diff | Iterable[Expr] | None) -> dict[Expr, str]:
+def _changes_of(changed: Diff | Iterable[Expr] | None, most: int) -> dict[Expr, str]:
+    """Return the marks of the nodes that are drawn: at most so many."""
     if changed is None:
         return {}
     if not isinstance(changed, Diff):
         return dict.fromkeys(changed, "changed")
-    return {
-        node.after: node.change.value
-        for function in changed.changed
-        for node in function.changed_nodes
-        if node.after is not None and node.change is not Change.REMOVED
-    }
+    changes: dict[Expr, str] = {}
+    room = most
+    for function in sorted(changed.functions, key=lambda function: function.name):
+        if function.after is None or function.after is function.before:
+            continue
+        sides = [[] if side is None else post_order(side) for side in (function.before, function.after)]
+        if len(sides[1]) > room:
+            function = function.within(Window(*(side[: 2 * room] for side in sides)))
+        nodes = [node for node in function.changed_nodes if node.change is not Change.REMOVED]
+        changes.update((node.after, node.change.value) for node in nodes if node.after is not None)
+        room = max(0, room - len(sides[1]))
+    return changes
 
 
 # ---------------------------------------------------------------- what a box shows

@@ -34,6 +34,7 @@ from passlab.display.views.timing import milliseconds, time_bars
 from passlab.errors import PasslabError, counted, visible
 from passlab.instrument.events import ContextOptions, Event
 from passlab.instrument.statistics import count_module, shown_change
+from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.recordings.recording import Recording
@@ -211,6 +212,8 @@ class RecordingView(View):
         lines = self._listings.get(id(mod))
         if lines is None:
             lines = self._listings[id(mod)] = listing(mod)
+            for earlier in [*self._listings.values()][:-2]:
+                earlier.whole = None  # a diff has two texts, and the next one shares a text with it
         return lines
 
     def diff(self, event: Event) -> DiffView | None:
@@ -236,7 +239,7 @@ class RecordingView(View):
             return f"{sum(calls.values()):,} operators, {nodes:,} nodes."
         if not event.changed:
             return "Nothing changed."
-        if self.is_brief and event is not self.events[self.start]:
+        if self.is_huge or (self.is_brief and event is not self.events[self.start]):
             return in_numbers(event)
         view = self.diff(event)
         assert view is not None
@@ -299,6 +302,8 @@ class RecordingView(View):
         return next((at for at in changed if not self._only_types(self.events[at])), changed[0] if changed else 0)
 
     def _only_types(self, event: Event) -> bool:
+        if self.is_huge:
+            return structural_equal(event.before, event.after, exact=True)
         view = self.diff(event)
         return view is not None and view.diff.summary == ONLY_TYPES
 

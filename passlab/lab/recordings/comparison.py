@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any, overload
 
-from passlab.diffing.diff import Diff, count_operators
+from passlab.diffing.diff import Diff
 from passlab.diffing.text_diff import steps_of_both
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
@@ -72,8 +72,8 @@ class ComparedStep:
     @property
     def operators(self) -> dict[str, int]:
         """For each operator how many more calls of it the second program has."""
-        counts: Counter[str] = count_operators(self.after_b)  # unlike `-`, it keeps negative counts
-        counts.subtract(count_operators(self.after_a))
+        counts = Counter(count_module(self.after_b)[1])
+        counts.subtract(count_module(self.after_a)[1])  # unlike `-`, it keeps negative counts
         return {name: count for name, count in sorted(counts.items()) if count}
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from passlab.diffing.diff import Diff
 from passlab.diffing.diff import diff as diff_of_strangers
-from passlab.diffing.matching import Pairs
+from passlab.diffing.matching import Pairs, nodes_of
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.recordings.provenance import Origin, Provenance
@@ -53,6 +53,32 @@ class Lineage:
                     ranked[max(rank, other)].append((node, partner))
                     break
         return Pairs(dict(pair for pairs in ranked for pair in pairs), {node for node, _ in ranked[UNSURE]})
+
+    def first_changes(self, old: Expr, new: Expr) -> list[Expr]:
+        """Return the first node of a new function that is no form of an old one, and the first old one without any.
+
+        Linear in the nodes up to these.
+        """
+        before = nodes_of(old)
+        olds = set(before)
+        formed: set[Expr] = set()  # old nodes with a form that was met
+        last: Expr | None = None
+        changes: list[Expr] = []
+        for node in nodes_of(new):
+            at, rank = next(
+                (link for link in self._line(node) if link[1] != REBUILT or link[0] in olds), (None, REBUILT)
+            )
+            if at is None or rank != REBUILT:
+                changes.append(node)
+                break
+            formed.add(at)
+            last = at
+        for node in before:
+            if node not in formed:
+                return [*changes, node]
+            if node is last:
+                break
+        return changes
 
     def _line(self, node: Expr) -> Iterator[tuple[Expr, int]]:
         """Yield a node and its predecessors, the newest first, each with the least sure kind of link up to it."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from passlab.diffing.diff import Change, diff, node_name
+from passlab.diffing.diff import diff, node_name
 from passlab.instrument.events import Event
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Match, Tuple, TupleGetItem, Var
@@ -26,8 +26,7 @@ from passlab.table import Table
 _BLAMED: tuple[type, ...] = (Call, Constant, Function, If, Let, Match, Tuple)
 
 
-@dataclass(frozen=True, eq=False)
-class Origin:
+class Origin(NamedTuple):
     """The origin of a node: the pass, the node it replaced (or None), whether it was only rebuilt, and the rule.
 
     A `part` was built together with the replacement of `old`, whose value it need not have. An origin that is not
@@ -139,7 +138,8 @@ class Provenance:
             self.successors[old] = (event, new)
             if new in self._seen:
                 continue  # the replacement is a node that existed before
-            new_nodes = post_order(new, seen=self._seen)
+            new_nodes = [new] if self._seen.issuperset(children(new)) else post_order(new, seen=self._seen)
+            self._seen.add(new)
             here.update(new_nodes)  # `seen` leaves out nodes that an earlier rewrite built
             if old not in self._seen and not rule:  # the pass built it and then typed or rebuilt it: nobody saw it
                 self.origins.update((node, self._origin_of_built(event, node, None)) for node in new_nodes)
@@ -147,7 +147,8 @@ class Provenance:
                 continue
             rebuilt = self._is_rebuilt(old, new, here)
             for node in new_nodes:
-                self.origins[node] = self._origin_of_built(event, node, old)
+                if node is not new or not rebuilt:
+                    self.origins[node] = self._origin_of_built(event, node, old)
             self._index_spans(new_nodes)
             matches = None if rebuilt else self._matches_before(event)
             same = None if matches is None else matches.kept.get(new)
@@ -201,10 +202,9 @@ class Provenance:
             for function in diff(event.before, event.after).functions if event.replaced else ():
                 if function.before is function.after:
                     continue
-                for change in function.nodes:
-                    if change.after is not None and change.before is not None:
-                        kept = change.change in (Change.SAME, Change.MOVED)
-                        (matches.kept if kept else matches.changed)[change.after] = change.before
+                kept, changed = function.partners()
+                matches.kept.update(kept)
+                matches.changed.update(changed)
                 matches.sure.update(function.matching.certain)
                 if function.before is not None and function.after is not None:
                     matches.kept[function.after] = function.before
