@@ -395,7 +395,7 @@ def _gcc_extent(data: bytes) -> Extent:
             whole = whole and not begins
             spans += [begins[-1].start(), stop] if begins else []
             continue
-        end = code[start]
+        end = code[start] if code[start] == len(data) else _line_end(data, code[start])
         opens = _TREE_BEGIN.search(data, end, stop)  # a later form of the function, which does not end
         is_list = data[start : start + 1] == b"("  # instructions as lists, which close
         text = _QUOTED.sub(b"", data[start:end]) if is_list else b""
@@ -488,4 +488,5 @@ _SCANNERS: dict[str, Callable[[bytes], Extent]] = {
     "python": _python_extent,
     "gcc tree": _gcc_extent,
     "gcc rtl": _gcc_extent,
+    "gcc ipa": lambda _: Extent((), None),  # the report of an interprocedural pass: other output
 }

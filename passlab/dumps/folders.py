@@ -47,23 +47,27 @@ def scan_gcc(files: list[Path]) -> Scan:
 
 
 def split_gcc(data: bytes) -> list[tuple[str, int, int]]:
-    """Return name, start and end of each function in a dump of GCC: its code, without the log of a pass."""
+    """Return name, start and end of each function in a dump of GCC: its code, without the log of a pass.
+
+    A function of C++ has the name of the linker as well, since overloads and destructors share the one in the source.
+    """
     heads = list(GCC_FUNCTION.finditer(data))
     ends = [match.start() for match in heads[1:]] + [len(data)] * bool(heads)  # no end without a head
     parts = []
     for head, end in zip(heads, ends, strict=True):
-        start = head.end()
+        start, linked = head.end(), head[2].partition(b",")[0]
+        name = decode(head[1] if linked == head[1] else b"%s (%s)" % (head[1], linked))
         trees = list(_GCC_TREE.finditer(data, start, end))
         if trees:  # the last one is the function after the pass
-            parts.append((decode(head[1]), trees[-1].start(), trees[-1].end()))
+            parts.append((name, trees[-1].start(), trees[-1].end()))
             continue
         first = _GCC_INSN.search(data, start, end)
         if first is not None:
             last = data.rfind(b"\n(", first.start(), end)
             stop = data.find(b"\n\n", max(last, first.start()), end)
-            parts.append((decode(head[1]), first.start(), end if stop < 0 else stop + 1))
+            parts.append((name, first.start(), end if stop < 0 else stop + 1))
         elif slim := _GCC_SLIM.search(data, start, end):
-            parts.append((decode(head[1]), slim.start(), slim.end()))
+            parts.append((name, slim.start(), slim.end()))
     return parts
 
 

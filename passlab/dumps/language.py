@@ -246,5 +246,5 @@ LANGUAGES = {
 } | {
     "gcc tree": GCC,
     "gcc rtl": GCC,
-    "gcc ipa": TEXT,
+    "gcc ipa": GCC,
 }

@@ -210,7 +210,8 @@ class TextRecording(Tabular):
             raise DumpError(Diagnostic(f"a unit is given by its name, not by {type_in_words(name)}", hint=hint))
         unit = self.units.get(name)
         if unit is None:
-            ends = [key for key in self.units if key.endswith(("/" + name, "@" + name, " " + name))]
+            ends = [key for key in self.units if key.endswith(("/" + name, "@" + name, " " + name, f" ({name})"))]
+            ends = ends or [key for key in self.units if key.startswith(f"{name} (")]  # overloads of C++
             if len(ends) == 1:
                 return self.units[ends[0]]
             hint = (

@@ -84,3 +84,45 @@ def test_slim_dumps_of_gcc_have_functions(tmp_path):
     recording = gcc_folder(tmp_path, *dumps, *more)
     assert (recording["combine"].verdict, recording["ree"].verdict) == ("unchanged", "changed")
     assert recording.unit_text("ree", "f").count("\n") == 6
+
+
+def gcc_functions(**bodies):
+    """A file with several functions, each a name and an operator."""
+    return "".join(
+        GCC.format(remarks="", op=op).replace("f (f,", f"{name},").replace("int f (", f"int {name.split()[0]} (")
+        for name, op in bodies.items()
+    )
+
+
+def test_each_function_of_a_file_of_gcc_is_a_unit(tmp_path):
+    files = [
+        ("020t.ssa", {"f (f": "+", "g (g": "+", "h (h": "+"}),
+        ("021t.dce", {"f (f": "+", "g (g": "+", "h (h": "*"}),
+    ]
+    files += [("022t.loop", {"f (f": "+"}), ("023t.dse", {"f (f": "+", "g (g": "+", "h (h": "*"})]  # h has no loop
+    recording = gcc_folder(tmp_path, *[(name, gcc_functions(**bodies)) for name, bodies in files])
+    assert list(recording.units) == ["f", "g", "h"]
+    assert [step.verdict for step in recording.steps][1:] == ["changed", "unchanged", "unchanged"]
+    assert recording.blame("h").maker(-4) == "dce"
+    assert recording.blame("g").maker(-4) == "ssa"
+
+
+def test_functions_of_one_name_are_told_apart_by_the_name_of_the_linker(tmp_path):
+    both = {"A::f (_ZN1A1fEi": "+", "A::f (_ZN1A1fEd": "-", "main (main": "*"}
+    names = [f"{number:03}t.p{number}" for number in range(20, 32)]
+    recording = gcc_folder(tmp_path, *[(name, gcc_functions(**both)) for name in names])
+    assert list(recording.units) == ["A::f (_ZN1A1fEi)", "A::f (_ZN1A1fEd)", "main"]
+    assert {step.verdict for step in recording.steps[1:]} == {"unchanged"}
+    assert "- 1" in recording.unit_text(3, "_ZN1A1fEd")
+
+
+def test_the_report_of_an_interprocedural_pass_is_no_program(tmp_path):
+    recording = gcc_folder(
+        tmp_path,
+        ("069t.ssa", gcc_functions(**{"f (f": "+"})),
+        ("070i.inline", "Deciding on inlining of small functions.\n"),
+        ("071i.pure-const", "f is pure\n"),
+        ("072i.comdats", ""),
+    )
+    assert [step.verdict for step in recording.steps[1:]] == ["unknown"] * 3
+    assert "f is pure" in recording["pure-const"].other_output
