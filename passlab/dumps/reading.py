@@ -575,7 +575,8 @@ def _assembly(chosen: Format, scan: Scan) -> Assembly:
     elif chosen.name in ("llvm", "mlir") and scan.banners and _whole_programs(scan):
         traits = replace(traits, assumes_first=True)
     elif any(banner.when == "before" for banner in scan.banners):
-        traits = replace(traits, nested=False, wraps=False, assumes_first=False)
+        begins_only = all(banner.when == "before" for banner in scan.banners)
+        traits = replace(traits, nested=traits.nested and begins_only, wraps=False, assumes_first=False)
     if scan.is_partial and not traits.pairs_only:
         traits = replace(traits, partial=True)
         scan.notes.append(
