@@ -61,7 +61,11 @@ def counted(count: int, what: str) -> str:
 
 
 def type_in_words(value: Any) -> str:
-    """Return the name of a value's type with its article: "an int", "a str", "an NDArray"."""
+    """Return the name of a value's type with its article.
+
+    >>> passlab.errors.type_in_words(1), passlab.errors.type_in_words("1")
+    ('an int', 'a str')
+    """
     name = type(value).__name__
     return f"{'an' if re.match('[AEIOaeio]|ND|nd', name) else 'a'} {name}"
 

@@ -18,6 +18,7 @@ from typing import Any
 # Modules that lower packages reach on first use only. A test lists every such upward import.
 PRINTER = "passlab.text.printer"
 LIBRARY = "passlab.text.library"
+PROGRAM_JSON = "passlab.text.program_json"
 INFERENCE = "passlab.infer"
 OPERATORS = "passlab.op"
 PASSES = "passlab.passes"

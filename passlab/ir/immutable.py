@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from passlab.lazy import PROGRAM_JSON, late
+
 Node = TypeVar("Node")
 
 
@@ -27,6 +29,11 @@ class Immutable:
 
     def __deepcopy__(self: Node, memo: object) -> Node:
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the JSON of `ir.save_json`: an object that is pickled alone is read as a new, equal one."""
+        reduced: tuple[Any, ...] = late(PROGRAM_JSON, "pickled")(self)
+        return reduced
 
 
 def draft_class(cls: type[Any]) -> type[Any]:

@@ -19,7 +19,7 @@ from passlab.ir.node_errors import check_kind, not_a_node_error
 from passlab.ir.span import Source
 from passlab.ir.types import GlobalTypeVar
 from passlab.ir.variables import check_closed, free_vars
-from passlab.lazy import LIBRARY, PRINTER, late, notebook_forms
+from passlab.lazy import LIBRARY, PRINTER, PROGRAM_JSON, late, notebook_forms
 
 
 class IRModule:
@@ -102,6 +102,17 @@ class IRModule:
         new.attrs, new.source, new._imports = self.attrs, self.source, self._imports
         new.history = new.recorded = None
         return new
+
+    def __copy__(self) -> IRModule:
+        return self.snapshot()
+
+    def __deepcopy__(self, memo: object) -> IRModule:
+        return self.snapshot()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the JSON of `ir.save_json`, without source locations; a typed module is typed again."""
+        reduced: tuple[Any, ...] = late(PROGRAM_JSON, "pickled")(self)
+        return reduced
 
     def with_functions(self, changes: Mapping[Any, Function | None]) -> IRModule:
         """Return a module with some functions replaced, added, or (None) removed; `self` if nothing changes."""

@@ -22,6 +22,7 @@ from passlab.ir.span import Position, Source, Span
 from passlab.ir.types import Any as AnyLength
 from passlab.ir.types import SizeVar, Type, TypeRelation
 from passlab.ir.walk import post_order
+from passlab.lazy import INFERENCE, late
 from passlab.text.meta_objects import PLAIN_KINDS
 from passlab.text.meta_writer import UNCONSTRAINED, ObjectGraph
 from passlab.text.metadata import Section
@@ -161,6 +162,26 @@ def load_json(json_str: str) -> Any:
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         what = f"no node {error}" if isinstance(error, KeyError) else str(error)
         raise ParseError(Diagnostic(f"malformed JSON of a program: {what}", Span(source, 0, 0))) from None
+
+
+def pickled(value: Any) -> tuple[Callable[[str, bool], Any], tuple[str, bool]]:
+    """Return how `pickle` makes an object again: the JSON of it, and whether it had types, as `__reduce__` does."""
+    functions = value.functions.values() if isinstance(value, IRModule) else [value] if isinstance(value, Expr) else []
+    typed = bool(functions) and all(function.checked_type_ is not None for function in functions)
+    return unpickled, (save_json(value), typed)
+
+
+def unpickled(json_str: str, typed: bool) -> Any:
+    """Return the object of a pickle, typed where it was. An expression that needs a module stays untyped."""
+    value = load_json(json_str)
+    if not typed:
+        return value
+    if isinstance(value, IRModule):
+        return late(INFERENCE, "infer_module")(value)
+    try:
+        return late(INFERENCE, "infer_expr")(value)
+    except PasslabError:  # it was typed in a module, which is not in the pickle
+        return value
 
 
 def _as_span(record: MetaObject) -> Span:

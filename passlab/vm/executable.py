@@ -265,6 +265,14 @@ class Executable:
         )
 
     # ------------------------------------------------------------ files
+    def __copy__(self) -> Executable:
+        return replace(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what `save` writes, without late-bound constants."""
+        bytecode, library = self.save()
+        return Executable.load_exec, (bytecode, library.text)
+
     def save(self) -> tuple[bytes, KernelLibrary]:
         """Return the executable as bytes, and its kernels. Equal executables have equal bytes."""
         # Imported here since `saving` imports this module.

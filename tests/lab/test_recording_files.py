@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import pickle
+from copy import copy, deepcopy
 
 import numpy as np
 import pytest
 
 import passlab
-from passlab.errors import PassError, PasslabError
+from passlab.errors import PassError, PasslabError, PassTypeError
 from passlab.ir import Constant, Function, IRModule, TensorType, Var
 from passlab.ir.walk import post_order
 from passlab.lab.recordings.recording import Recording, record
@@ -20,12 +22,16 @@ WEIGHT = Constant(np.arange(6, dtype="float32").reshape(2, 3))
 NET = IRModule.from_expr(Function([X], make("exp", make("add", X, WEIGHT))))
 
 
-def again(rec, tmp_path):
-    rec.save(tmp_path / "rec")
-    return Recording.load(tmp_path / "rec")
+@pytest.fixture(params=["saved", "pickled"])
+def again(request):
+    def read(rec, tmp_path):
+        rec.save(tmp_path / "rec")
+        return Recording.load(tmp_path / "rec") if request.param == "saved" else pickle.loads(pickle.dumps(rec))
+
+    return read
 
 
-def test_everything_but_live_objects_comes_back(tmp_path):
+def test_everything_but_live_objects_comes_back(again, tmp_path):
     rec = record(NET, [idle("A"), TO_LOG, idle("Off", opt_level=9), [raising("Boom")]], name="net", opt_level=2)
     back = again(rec, tmp_path)
     assert back.text() == rec.text()
@@ -36,7 +42,7 @@ def test_everything_but_live_objects_comes_back(tmp_path):
     assert (back.error.kind, str(back.error)) == ("ZeroDivisionError", "error: boom")
 
 
-def test_programs_come_back_typed_and_equal_with_what_was_shared(tmp_path):
+def test_programs_come_back_typed_and_equal_with_what_was_shared(again, tmp_path):
     back = again(record(NET, [idle("A"), TO_LOG, idle("B")]), tmp_path)
     rec = record(NET, [idle("A"), TO_LOG, idle("B")])
     for ours, theirs in zip(back.events, rec.events, strict=True):
@@ -46,7 +52,7 @@ def test_programs_come_back_typed_and_equal_with_what_was_shared(tmp_path):
     assert back.last["main"].checked_type == rec.last["main"].checked_type
 
 
-def test_constants_are_written_once_and_come_back_bit_for_bit(tmp_path):
+def test_constants_are_written_once_and_come_back_bit_for_bit(again, tmp_path):
     rec = record(NET, [TO_LOG, replacing("log", "sqrt")])
     back = again(rec, tmp_path)
     assert (tmp_path / "rec" / "metadata.json").read_text().count('"relay.Constant"') == 2  # the key, and one object
@@ -54,14 +60,14 @@ def test_constants_are_written_once_and_come_back_bit_for_bit(tmp_path):
     assert all(w.tobytes() == WEIGHT.data.tobytes() and w.dtype == "float32" for w in weights)
 
 
-def test_functions_that_did_not_change_are_shared_again(tmp_path):
+def test_functions_that_did_not_change_are_shared_again(again, tmp_path):
     mod = passlab.parse(NET.astext())
     mod["other"] = chain("tanh")["main"]
     back = again(record(passlab.transform.InferType()(mod), [TO_LOG]), tmp_path)
     assert back[0].after["other"] is back[1].after["other"]
 
 
-def test_what_was_rewritten_into_what_comes_back_with_its_rules(tmp_path):
+def test_what_was_rewritten_into_what_comes_back_with_its_rules(again, tmp_path):
     rec = record(
         passlab.parse(SIMPLE), "InferType, SimplifyExpr, SimplifyInference, ToANormalForm, FuseOps", opt_level=3
     )
@@ -104,19 +110,19 @@ def test_rewrites_that_do_not_fit_are_refused(tmp_path, wrong):
         Recording.load(tmp_path / "rec")
 
 
-def test_a_step_of_a_standard_pass_can_be_run_again(tmp_path):
+def test_a_step_of_a_standard_pass_can_be_run_again(again, tmp_path):
     back = again(record(NET, "InferType, PrintIR(header='x'), FuseOps"), tmp_path)
     rerun = back[3].rerun()
     assert passlab.structural_equal(rerun.output, back[3].after)
 
 
-def test_a_step_of_an_unknown_pass_says_so(tmp_path):
+def test_a_step_of_an_unknown_pass_says_so(again, tmp_path):
     back = again(record(NET, [TO_LOG]), tmp_path)
     with pytest.raises(PassError, match="no pass `ToLog`"):
         back[1].rerun()
 
 
-def test_an_empty_recording(tmp_path):
+def test_an_empty_recording(again, tmp_path):
     back = again(Recording([], NET), tmp_path)
     assert len(back) == 1
     assert passlab.structural_equal(back.input, NET)
@@ -208,3 +214,17 @@ def test_a_text_that_is_no_utf8_is_a_passlab_error(saved):
     (saved / "recording.json").write_bytes(b"\xff\xfe")
     with pytest.raises(PassError, match="is not a recording"):
         Recording.load(saved)
+
+
+def test_a_step_alone_is_not_pickled_but_copied():
+    rec = record(NET, [TO_LOG])
+    with pytest.raises(PassTypeError, match="pickled with its recording"):
+        pickle.dumps(rec[1])
+    assert copy(rec[1]).after is rec[1].after
+    assert deepcopy(rec)[1].after is rec[1].after
+
+
+def test_a_pickle_that_is_no_recording_is_refused():
+    make, (archive,) = record(NET, [TO_LOG]).__reduce__()
+    with pytest.raises(PassError, match="not a recording"):
+        make(archive[:-30])

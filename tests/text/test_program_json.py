@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from copy import copy, deepcopy
 from typing import Any
 
 import pytest
@@ -29,6 +31,22 @@ def test_programs_come_back_as_they_were(program: str) -> None:
     assert_structural_equal(read_back(mod), mod)
     typed = infer_module(mod)
     assert_structural_equal(infer_module(read_back(typed)), typed)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_pickled_programs_come_back_typed_as_they_were(program: str) -> None:
+    typed = infer_module(parse(PROGRAMS[program]))
+    for mod in (typed, parse(PROGRAMS[program])):
+        back = pickle.loads(pickle.dumps(mod))
+        assert_structural_equal(back, mod)
+        for name, function in mod.items():
+            assert (back[name].checked_type_ is None) == (function.checked_type_ is None)
+            for node in [
+                *post_order(function),
+                function.checked_type_,
+            ]:  # each part alone, with variables it does not bind
+                assert_structural_equal(pickle.loads(pickle.dumps(node)), node, map_free_vars=True)
+                assert copy(node) is deepcopy(node) is node
 
 
 @pytest.mark.parametrize("name", Op.list_op_names())

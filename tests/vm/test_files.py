@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import random
+from copy import copy
 
 import numpy as np
 import pytest
@@ -21,6 +23,8 @@ def test_a_loaded_executable_is_the_saved_one(name, rng):
     exe = compile(passlab.parse(text))
     data, lib = exe.save()
     loaded = Executable.load_exec(data, lib)
+    assert pickle.loads(pickle.dumps(loaded)).save() == (data, lib)
+    assert copy(loaded).functions is loaded.functions
     assert loaded.bytecode == exe.bytecode
     assert loaded.stats == exe.stats
     assert loaded.save() == (data, lib)

@@ -16,6 +16,7 @@ because its pass replaced it again, is read as a variable called `LOST`.
 from __future__ import annotations
 
 import contextlib
+import io
 import itertools
 import json
 import os
@@ -24,8 +25,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from copy import copy
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import IO, Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
@@ -111,6 +114,28 @@ def _write_parts(
         head["generation"] = names.generation
     # The index comes last: until then the folder holds the older recording, or none.
     write_text(names.index, json.dumps({**head, "events": events}, indent=1, default=repr))
+
+
+def pickled(recording: Recording) -> tuple[Callable[[bytes], Recording], tuple[bytes]]:
+    """Return how `pickle` makes a recording again: from the files of `save`, in an archive."""
+    with TemporaryDirectory(prefix="passlab-") as folder:
+        save(recording, folder)
+        archive = io.BytesIO()
+        with ZipFile(archive, "w") as file:
+            for path in sorted(Path(folder).rglob("*")):
+                file.write(path, path.relative_to(folder))
+    return unpickled, (archive.getvalue(),)
+
+
+def unpickled(archive: bytes) -> Recording:
+    """Return the recording of a pickle. Raises what `load` raises, and `PassError` for other bytes."""
+    with TemporaryDirectory(prefix="passlab-", ignore_cleanup_errors=True) as folder:  # mapped files stay on Windows
+        try:
+            with ZipFile(io.BytesIO(archive)) as file:
+                file.extractall(folder)
+        except BadZipFile as error:
+            raise PassError(Diagnostic(f"this is not a recording: {error}")) from None
+        return load(folder)
 
 
 class _Names:

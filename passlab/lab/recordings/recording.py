@@ -85,6 +85,18 @@ class Recording(Tabular):
                 if mod.recorded is None or mod.recorded() is None:
                     mod.recorded = reference
 
+    def __copy__(self) -> Recording:
+        return Recording(self.runs, self.input, self.name, self.earlier)
+
+    def __deepcopy__(self, memo: object) -> Recording:
+        return self.__copy__()  # what it consists of never changes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the files that `save` writes."""
+        from passlab.lab.recordings.files import pickled
+
+        return pickled(self)
+
     # ------------------------------------------------------------ reading
     @property
     def input(self) -> IRModule:
@@ -348,6 +360,15 @@ class Recording(Tabular):
 
 class RecordedPass(Event):
     """An event that can be run again."""
+
+    def __copy__(self) -> RecordedPass:
+        return replace(self)
+
+    def __deepcopy__(self, memo: object) -> RecordedPass:
+        return replace(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise PassTypeError(Diagnostic("a step is pickled with its recording", hint="pickle `rec`, and take `rec[3]`"))
 
     def diff(self) -> Diff:
         """Return the difference between the modules before and after (`lab.Diff`), by what the pass noted."""
