@@ -1,4 +1,4 @@
-"""The command line: `passlab opt|simplify|run|report|culprit|fuzz|bisect|dump|host|passes|doctor`.
+"""The command line: `passlab opt|simplify|run|report|culprit|fuzz|bisect|dump|host|passes|docs|doctor`.
 
     passlab simplify net.onnx small.onnx
     passlab opt net.relay "InferType, FoldConstant, FuseOps(fuse_opt_level=2)" -O 3 -o out.relay
@@ -48,16 +48,7 @@ if TYPE_CHECKING:
 
 
 # What numpy and zipfile raise for files that are not archives of arrays, or damaged ones.
-NOT_ARRAYS = (
-    AttributeError,
-    EOFError,
-    MemoryError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+DAMAGED = (AttributeError, EOFError, MemoryError, RuntimeError, TypeError, ValueError, zipfile.BadZipFile, zlib.error)
 HOST_ACTIONS = {
     "record": "record one run, each pass",
     "bisect": "find the pass after which a check of the output fails",
@@ -120,10 +111,11 @@ def _parser() -> argparse.ArgumentParser:
     _search_arguments(commands)
     _dump_arguments(commands)
     _host_arguments(commands)
-    passes = commands.add_parser("passes", help="list all passes")
-    passes.set_defaults(command=_passes)
-    doctor = commands.add_parser("doctor", help="list what is installed and what works")
-    doctor.set_defaults(command=_doctor)
+    commands.add_parser("passes", help="list all passes").set_defaults(command=_passes)
+    docs = commands.add_parser("docs", help="print a page of the manual, or the part of it that answers a question")
+    docs.add_argument("words", nargs="*", help="the name of a page, or a question; without words: the list of pages")
+    docs.set_defaults(command=_docs)
+    commands.add_parser("doctor", help="list what is installed and what works").set_defaults(command=_doctor)
     _course_arguments(commands)
     return parser
 
@@ -580,7 +572,7 @@ def _arrays(path: Path, names: Sequence[str]) -> list[Any]:
             return [archive[name] for name in names]
     except PasslabError:
         raise
-    except NOT_ARRAYS as error:
+    except DAMAGED as error:
         hint = "`numpy.savez(path, x=..., w=...)` writes one, by name of the parameter"
         raise RunError(Diagnostic(f"{path} is not an .npz file of arrays", hint=hint)) from error
 
@@ -680,6 +672,13 @@ def _hosts(options: argparse.Namespace) -> int:
 
 def _passes(options: argparse.Namespace) -> int:
     print(list_passes())
+    return 0
+
+
+def _docs(options: argparse.Namespace) -> int:
+    from passlab.manual import document
+
+    print(document(options.words))
     return 0
 
 

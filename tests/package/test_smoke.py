@@ -52,13 +52,17 @@ def test_a_part_of_the_suite_passes_against_the_installed_wheel(installed: Insta
     assert status == 0, output[-4000:]
 
 
-def test_the_wheel_carries_the_course_the_extension_and_the_types(installed: Installed) -> None:
+def test_the_wheel_carries_the_course_the_manual_the_extension_and_the_types(installed: Installed) -> None:
     held = {name: info.file_size for info in zipfile.ZipFile(installed.wheel).infolist() for name in [info.filename]}
     data = f"passlab-{installed.wheel.name.split('-')[1]}.data/data/share/jupyter/labextensions/passlab/"
     assert held["passlab/py.typed"] == 0
     assert f"{data}package.json" in held
     lessons = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert lessons <= {Path(name).name for name in held if name.startswith("passlab/course/notebooks/")}
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} - {
+        "lessons/index.md"
+    }
+    assert pages == {name.removeprefix("passlab/pages/") for name in held if name.startswith("passlab/pages/")}
     assert installed.wheel.stat().st_size < LARGEST
 
 
@@ -66,6 +70,7 @@ def test_the_commands_work_where_nothing_of_the_checkout_is(installed: Installed
     for arguments, expected in (
         (["--version"], "passlab "),
         (["passes"], "FoldConstant"),
+        (["docs", "which", "pass", "broke", "my", "program"], "Find the pass that broke a program"),
         (["course", "start", "course"], "files copied"),
     ):
         done = installed.run([installed.script("passlab"), *arguments], tmp_path)
