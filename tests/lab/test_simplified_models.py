@@ -132,6 +132,41 @@ def test_shapes_that_are_computed_from_open_sizes_become_constants() -> None:
     assert "0" in small.agreement  # a batch of 0 among the draws
 
 
+def test_sizes_are_joined_by_one_node_and_parts_that_are_empty_are_dropped() -> None:
+    proto = model(
+        "g (float[N, 2, H, W] x, float[N, 2, P, Q] y) => (float[N, 2, H, W] z, int64[4] s) { s0 = Shape(x) h = Gather(s0, i2) w = Gather(s0, i3)"
+        " hw = Concat<axis = 0>(h, w) s1 = Shape(y) nc = Slice(s1, zero, two, zero) e = Slice(nc, zero, zero)"
+        " s = Concat<axis = 0>(nc, e, hw) z = Resize<mode = \"nearest\">(y, , , s) }",
+        i2=np.int64([2]), i3=np.int64([3]), zero=np.int64([0]), two=np.int64([2]),
+    )  # fmt: skip
+    small = lab.simplify(proto)
+    assert ops(small) == ["Shape", "Gather", "Shape", "Slice", "Concat", "Resize"]
+    assert small.compared.is_right
+
+
+def test_constants_that_change_nothing_are_dropped_and_those_that_widen_are_kept() -> None:
+    proto = model(
+        "g (float[N, 3, K] x, int64 n) => (float[N, 3, K] y, float[N, 3, 4] z, int64[L] t) { a = Mul(x, ones) b = Add(a, zeros) y = Exp(b)"
+        " z = Mul(x, wide) s = Shape(x) r = Range(i0, n, i1) t = Reshape(r, minus) }",
+        ones=np.ones((3, 1), "float32"), zeros=np.zeros((1, 3, 1), "float32"), wide=np.ones((3, 4), "float32"),
+        i0=np.int64(0), i1=np.int64(1), minus=np.int64([-1]),
+    )  # fmt: skip
+    small = lab.simplify(proto, shape={"K": 1})
+    assert sorted(ops(small)) == ["Exp", "Mul", "Range"]
+    assert small.compared.is_right
+    assert "Mul" in ops(lab.simplify(proto))
+
+
+def test_no_size_is_below_zero_so_a_choice_by_that_is_decided() -> None:
+    proto = model(
+        "g (float[N, K] x, float[K] v) => (float[a, b] y) { s = Shape(x) e = Equal(s, minus) w = Where(e, ones, s) y = Expand(v, w) }",
+        minus=np.int64([-1, -1]), ones=np.int64([1, 1]),
+    )  # fmt: skip
+    small = lab.simplify(proto)
+    assert ops(small) == ["Shape", "Expand"]
+    assert small.compared.is_right
+
+
 def test_a_branch_that_is_decided_is_written_and_names_inside_do_not_collide() -> None:
     proto = model(
         "g (float[2] x, int64 rate) => (float[2] y, float[2] z) { is = Equal(rate, known) y = If(is) <"

@@ -170,7 +170,7 @@ def drop_neutral(graph: NodeGraph, root: Any) -> bool:
     sides = [tuple(root.input), tuple(root.input)[::-1]]
     for data, other in sides[: 2 if root.op_type in ("Add", "Mul") else 1]:
         value = graph.constant(other)
-        if value is None or value.size != 1 or value.reshape(-1)[0] != neutral or data in graph.weights:
+        if value is None or not (value == neutral).all() or data in graph.weights:
             continue
         # An output keeps its name, and an input its own.
         if _keeps_shape(graph, data, value) and (root.output[0] not in graph.outputs or data in graph.producers):
@@ -179,8 +179,10 @@ def drop_neutral(graph: NodeGraph, root: Any) -> bool:
 
 
 def _keeps_shape(graph: NodeGraph, data: str, value: Array) -> bool:
-    """Whether a tensor has the same shape when it is combined with a constant of one element."""
-    return value.ndim <= max(len(graph.shapes.get(data, ())), 0)
+    """Whether a tensor has the same shape when it is combined with a constant."""
+    sizes = graph.shapes.get(data, ())
+    own = sizes[len(sizes) - value.ndim :]
+    return len(own) == value.ndim and all(size in (1, dim) for size, dim in zip(value.shape, own, strict=True))
 
 
 # ---------------------------------------------------------------- first states of recurrent layers
@@ -346,6 +348,93 @@ def join_reshapes(graph: NodeGraph, root: Any) -> bool:
     return True
 
 
+def drop_reshape(graph: NodeGraph, root: Any) -> bool:
+    """Drop a Reshape to the sizes that its input has; one of them may be inferred, and need not be known."""
+    codes = graph.constant(root.input[1]) if root.op_type == "Reshape" and len(root.input) == 2 else None
+    sizes = graph.shapes.get(root.input[0]) if codes is not None else None
+    if codes is None or sizes is None or codes.shape != (len(sizes),) or attribute_value(root, "allowzero", 0):
+        return False
+    changed = [int(code) for code, size in zip(codes, sizes, strict=True) if code not in (0, size)]
+    if changed not in ([], [-1]) or (root.output[0] in graph.outputs and root.input[0] not in graph.producers):
+        return False
+    return graph.same(root, root.input[0])
+
+
+def join_parts(graph: NodeGraph, root: Any) -> bool:
+    """Let a Concat read the parts of the Concat before it, no empty parts, and neighbours by one Gather."""
+    if root.op_type != "Concat":
+        return False
+    axis, inputs = attribute_value(root, "axis", 1), list(root.input)
+    for at, name in enumerate(inputs):
+        value, inner = graph.constant(name), graph.producer(name, "Concat")
+        if value is not None and value.shape == (0,):
+            new = [*inputs[:at], *inputs[at + 1 :]]
+        elif inner is not None and attribute_value(inner, "axis", 1) == axis and graph.is_private([root, inner], root):
+            new = [*inputs[:at], *inner.input, *inputs[at + 1 :]]
+        elif (joined := _gathered(graph, root, at)) is not None:
+            new = [*inputs[:at], joined, *inputs[at + 2 :]]
+        else:
+            continue
+        if not new or (len(new) == 1 and root.output[0] in graph.outputs and new[0] not in graph.producers):
+            continue
+        del root.input[:]
+        root.input.extend(new)
+        graph.reindex()
+        return graph.same(root, new[0]) if len(new) == 1 else True
+    return False
+
+
+def _gathered(graph: NodeGraph, root: Any, at: int) -> str | None:
+    """Emit one Gather for two parts of a Concat that are gathered from one vector; return its result."""
+    names: list[str] = list(root.input[at : at + 2])
+    nodes = [graph.producer(name, "Gather") for name in names]
+    first, second = nodes if len(nodes) == 2 else (None, None)
+    if first is None or second is None or first.input[0] != second.input[0] or first is second:
+        return None
+    indices = [graph.constant(node.input[1]) for node in nodes]
+    is_vector = len(graph.shapes.get(first.input[0], ())) == 1
+    if (
+        not is_vector
+        or any(index is None or index.ndim != 1 for index in indices)
+        or not graph.is_private([root, *nodes], root)
+    ):
+        return None
+    new = onnx().NodeProto()
+    new.CopyFrom(first)
+    new.input[1] = graph.add_weight(f"{names[0]}_indices", np.concatenate(indices))  # type: ignore[arg-type]
+    graph.replace([first, second], second, new)
+    return names[0]
+
+
+def decide_choice(graph: NodeGraph, root: Any) -> bool:
+    """Decide that no size is below 0, and read the operand that a Where with a known condition chooses."""
+    if root.op_type == "Equal" and root.output[0] not in graph.outputs:
+        for sizes, other in (tuple(root.input), tuple(root.input)[::-1]):
+            value = graph.constant(other)
+            if (
+                value is not None
+                and (value < 0).all()
+                and graph.producer(sizes, "Shape")
+                and _keeps_shape(graph, sizes, value)
+            ):
+                (length,) = graph.shapes[sizes]
+                if isinstance(length, int):
+                    graph.weights[root.output[0]] = np.zeros(length, bool)
+                    graph.replace([root], root)
+                    return True
+    condition = graph.constant(root.input[0]) if root.op_type == "Where" and len(root.input) == 3 else None
+    if condition is None or not (condition.all() or not condition.any()):
+        return False
+    chosen, other = root.input[1:] if condition.all() else list(root.input[1:])[::-1]
+    sizes, rest = graph.shapes.get(chosen), graph.shapes.get(other)
+    fits = sizes is not None and rest is not None and all(isinstance(size, int) for size in (*sizes, *rest))
+    if not fits or chosen in graph.weights or (root.output[0] in graph.outputs and chosen not in graph.producers):
+        return False
+    if np.broadcast_shapes(sizes, rest, condition.shape) != tuple(sizes):  # type: ignore[arg-type]
+        return False
+    return graph.same(root, chosen)
+
+
 def gather_kept_axis(graph: NodeGraph, root: Any) -> bool:
     """Gather by a vector of one index where an axis was removed by one index and put back."""
     inner = graph.producer(root.input[0], "Gather") if root.op_type == "Unsqueeze" else None
@@ -422,8 +511,17 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "FoldScaleAxis": (fold_batch_norm, fold_scale, fold_scale_before),
     "FoldExplicitPadding": (fold_pad,),
     "CombineSumOfProducts": (matrix_and_shift,),
-    "SimplifyExpr": (join_transposes, drop_transpose, join_slices, drop_neutral, drop_zero_states, gather_kept_axis),
-    "CombineReshapes": (join_reshapes,),
+    "SimplifyExpr": (
+        join_transposes,
+        drop_transpose,
+        join_slices,
+        join_parts,
+        drop_neutral,
+        drop_zero_states,
+        gather_kept_axis,
+        decide_choice,
+    ),
+    "CombineReshapes": (join_reshapes, drop_reshape),
 }
 
 
