@@ -61,13 +61,14 @@ def counted(count: int, what: str) -> str:
 
 
 def type_in_words(value: Any) -> str:
-    """Return the name of a value's type with its article.
+    """Return the name of a value's type with its article; "None" for None.
 
-    >>> passlab.errors.type_in_words(1), passlab.errors.type_in_words("1")
-    ('an int', 'a str')
+    >>> passlab.errors.type_in_words(1), passlab.errors.type_in_words("1"), passlab.errors.type_in_words(None)
+    ('an int', 'a str', 'None')
     """
     name = type(value).__name__
-    return f"{'an' if re.match('[AEIOaeio]|ND|nd', name) else 'a'} {name}"
+    article = "an" if re.match("[AEIOaeio]|ND|nd", name) else "a"
+    return "None" if value is None else f"{article} {name}"
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
