@@ -56,4 +56,5 @@ class Scan:
     says_all: bool = False  # every pass is in the dump, with its verdict
     may_be_quiet: bool = False  # the dump may contain only passes that changed something
     is_partial: bool = False  # the dump contains only a few selected passes
+    is_mixed: bool = False  # the headings of several compilers that ran at the same time alternate
     is_live: bool = False  # a host gave the programs, so that nothing else is in their texts

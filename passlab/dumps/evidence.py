@@ -587,6 +587,20 @@ def is_only_changes(steps: list[Step]) -> bool:
     return seen >= 4 and unchanged * 20 <= seen  # at most one in twenty
 
 
+def doubt_mixed(steps: list[Step], is_mixed: bool) -> bool:
+    """Withdraw the verdicts from texts where the output of several compilers is mixed; return whether it is.
+
+    Bodies that are cut off, other than the last one, are the sign of lines of another compiler between theirs.
+    """
+    cut = sum(step.note == CUT_OFF for step in steps[:-1])
+    if not is_mixed and not (cut >= 3 and cut * 50 >= len(steps)):  # at least one in fifty
+        return False
+    for step in steps:
+        if step.verdict in ("changed", "unchanged") and not step.status:
+            step.verdict, step.note = "unknown", "the output of several compilers is mixed here"
+    return True
+
+
 def doubt_equal_texts(steps: list[Step]) -> None:
     """Withdraw the verdict "unchanged" where a dump may contain only passes that changed something."""
     seen, unchanged = share_of_unchanged(steps)

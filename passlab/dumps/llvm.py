@@ -146,7 +146,22 @@ def scan_stream(source: DumpSource) -> Scan:
     says_all = says_all or any(banner.scope == DIFF for banner in banners)
     scan = Scan([banner for banner in banners if banner.status != "manager"], says_all=says_all, may_be_quiet=bare)
     scan.is_partial = _is_partial(scan)
+    scan.is_mixed = _is_mixed(banners, programs)
     return scan
+
+
+def _is_mixed(banners: list[Banner], programs: list[tuple[int, str]]) -> bool:
+    """Whether modules alternate, or passes begin before others have ended: LLVM runs them one after the other."""
+    first: dict[str, str] = {}  # the pass that began with each module: where it runs again, the compiler does
+    last, returns, begins = "", 0, 0
+    for number, name in programs:
+        pass_name = banners[number].name
+        returns += name != last and first.setdefault(name, pass_name) != pass_name
+        last = name
+    for banner, following in pairwise(banners):
+        begins += banner.when == following.when == "before" and not banner.status
+    ends = sum(banner.when == "after" and banner.scope != NONE for banner in banners)
+    return returns >= 2 or (begins >= FEW and 2 * begins < ends)
 
 
 def _spread_phases(banners: list[Banner]) -> None:

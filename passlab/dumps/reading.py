@@ -21,7 +21,7 @@ from passlab.arguments import checked
 from passlab.dumps import folders, iree, llvm, mlir, stages, torch, triton, xla
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, NONE, Banner, Scan
-from passlab.dumps.evidence import Traits, doubt_equal_texts, is_only_changes
+from passlab.dumps.evidence import Traits, doubt_equal_texts, doubt_mixed, is_only_changes
 from passlab.dumps.extents import extent_of, root_operation
 from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, TORCH, Language
 from passlab.dumps.llvm import is_no_pass, kind_of
@@ -587,9 +587,16 @@ def _assembly(chosen: Format, scan: Scan) -> Assembly:
         scan.notes.append("every pass in it changed something: such a dump does not name the others")
     # A dump of LLVM or XLA may have several programs, each with passes of its own.
     if chosen.name.startswith("llvm") or (chosen.name == "mlir" and any(b.phase for b in scan.banners)):
-        return assemble(scan, traits, chosen.language)
-    assembly = Assembly(scan, traits, chosen.language)
-    assembly.run()
+        assembly = assemble(scan, traits, chosen.language)
+    else:
+        assembly = Assembly(scan, traits, chosen.language)
+        assembly.run()
+    if chosen.name in ("llvm", "mlir") and doubt_mixed(assembly.steps, scan.is_mixed):
+        scan.notes.append(
+            "the output of several compilers is mixed in it: run one at a time, or `make --output-sync`, or ninja"
+        )
+    if chosen.name.startswith("llvm"):
+        return assembly
     if scan.may_be_quiet and not traits.says_changes:
         doubt_equal_texts(assembly.steps)
     return assembly
