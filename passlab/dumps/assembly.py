@@ -483,6 +483,8 @@ class Assembly:
         is_cut = any(one is not None and one.whole is False for one in (body, begun.body))
         if is_cut:
             step.verdict, step.note = "unknown", evidence.CUT_OFF
+        elif both is not None and not (both[0].piece.size or both[1].piece.size):
+            step.verdict, step.note = "unknown", evidence.NO_PROGRAM
         elif body is None:
             what = "the program" if is_whole else "the text"
             step.note = f"{what} after the last pass{'' if is_whole else ' on this unit'} is not in the dump"

@@ -78,6 +78,7 @@ _TVM_RUNS = re.compile(r"(?i:sequential|\w*pipeline)|FuseTIR|ExpandTupleArgument
 _TVM_INSIDE = dict.fromkeys(("ComputePrimValue", "DispatchSampling", "DispatchSortScan"), "NormalizeGlobalVar")
 
 
+NO_PROGRAM = "no program stands below the headings of this pass"
 CUT_OFF = "cut off here: the program below this heading does not end"
 
 
@@ -96,6 +97,8 @@ def judge(step: Step, body: Body | None, before_body: Body | None, assembly: Ass
         step.verdict = "unknown"
     elif step.scope == DIFF or (traits.says_changes and after is not None):
         step.verdict = "changed"
+    elif before is not None and after is not None and not (before.size or after.size):
+        step.verdict, step.note = "unknown", NO_PROGRAM
     elif before is not None and after is not None:
         step.verdict = "unchanged" if before.digest == after.digest else "changed"
     elif after is None or step.scope == FRAGMENT or traits.pairs_only:
@@ -279,7 +282,7 @@ def judge_inside(steps: list[Step], units: Mapping[str, Unit]) -> None:
 def judge_nested(steps: list[Step], begins: bool) -> None:
     """Withdraw verdicts of TVM's passes that a pass around them may have, where each has one heading, before or after.
 
-    In a dump of begins, a pass whose text is that of the next one may run that one.
+    In a dump of begins, a pass may run the next one where both have the same text.
     """
     around: set[str] = set()
     for step in steps if begins else reversed(steps):

@@ -2,28 +2,36 @@
 
     2026-11-28T13:20:52.1234567Z ; *** IR Dump After SROAPass on f ***     a log of continuous integration
     # | ; *** IR Dump After SROAPass on f ***                              LLVM's test runner
+    {"log": "; *** IR Dump After SROAPass on f ***", ...}                  the log of a container
 
-PowerShell writes UTF-16, and consoles of Windows end lines with two characters. What stands in front of a heading is a
-prefix where it stands in front of nearly all lines, with other digits perhaps.
+PowerShell writes UTF-16, a browser saves pages, and consoles of Windows end lines with two characters. What stands in
+front of a heading is a prefix where it stands in front of nearly all lines, with other digits perhaps.
 """
 
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from passlab.dumps.source import CHUNK, DumpSource, chunks, spool_chunks
+from passlab.dumps.source import CHUNK, DumpSource, chunks, spool_chunks, text_of_page
 
 SAMPLE = 2**20  # bytes in which prefixes are looked for
-_HEADING = re.compile(
-    rb"(?m)^(?P<prefix>[^\n]*?)(?:(?:[;#] )?\*\*\* IR (?:Dump|Pass|Deleted) |// -----// IR Dump |IR after [\w.-]+[:{]"
+_MARK = (
+    rb"(?:(?:[;#] )?\*\*\* IR (?:Dump|Pass|Deleted) |// -----// IR Dump |IR after [\w.-]+[:{]"
     rb"|(?:Before|After) Running Pass: |[VIDWEC]\d{4} [\d:]+\.\d+ +\d+ [^\s\]]+:\d+\] )"
 )
-_DIGITS = re.compile(rb"\d+")
+_HEADING = re.compile(rb"(?m)^(?P<prefix>[^\n]*?)" + _MARK)
+_NUMBER = re.compile(rb"(?:\\[ \t])*\d+")  # in an escaped pattern; spaces fill it up to a width
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LONGEST_PREFIX = 300
+_COLOUR = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+_PAGE = re.compile(rb"(?i)\s*<(?:!doctype html|html|pre)\b")
+_COMMAND = re.compile(rb"##\[\w+\]\Z")  # what a log of continuous integration puts before some lines
+Change = Callable[[bytes], bytes]  # of some whole lines
 
 
 def plain(source: DumpSource) -> DumpSource:
@@ -31,15 +39,12 @@ def plain(source: DumpSource) -> DumpSource:
     head = source.read(0, SAMPLE)
     if encoding := _wide_encoding(head):
         source = spool_chunks(_decoded(source, encoding), source.name, source.note)
+    for find in (_mark, _returns, _page, _objects, _colours, _prefix):
         head = source.read(0, SAMPLE)
-    if head.startswith(_BYTE_ORDER_MARK):
-        source = spool_chunks(_without_mark(source), source.name, source.note)
-        head = source.read(0, SAMPLE)
-    if head.count(b"\r\n") * 10 > head.count(b"\n") * 9:
-        source = spool_chunks(_without_returns(source), source.name, source.note)
-        head = source.read(0, SAMPLE)
-    prefix = _prefix_of(head)
-    return source if prefix is None else spool_chunks(_without_prefix(source, prefix), source.name, source.note)
+        change = find(head)
+        if change is not None:
+            source = spool_chunks((change(data) for _, data in chunks(source)), source.name, source.note)
+    return source
 
 
 def _wide_encoding(head: bytes) -> str:
@@ -60,19 +65,63 @@ def _decoded(source: DumpSource, encoding: str) -> Iterator[bytes]:
         yield text.removeprefix("\ufeff").encode("utf-8", "surrogateescape").replace(b"\r\n", b"\n")
 
 
-def _without_mark(source: DumpSource) -> Iterator[bytes]:
-    for base, data in chunks(source):
-        yield data if base else data.removeprefix(_BYTE_ORDER_MARK)
+def _mark(head: bytes) -> Change | None:
+    """Return how to take out the mark of UTF-8 in front of a text."""
+    is_marked = head.startswith(_BYTE_ORDER_MARK)
+    return (lambda data: data.removeprefix(_BYTE_ORDER_MARK)) if is_marked else None
 
 
-def _without_returns(source: DumpSource) -> Iterator[bytes]:
-    for _, data in chunks(source):
-        yield data.replace(b"\r\n", b"\n")
+def _returns(head: bytes) -> Change | None:
+    """Return how to make lines of lines that end in two characters, or in the other one."""
+    ends = head.count(b"\n")
+    if head.count(b"\r\n") * 10 > ends * 9 or head.count(b"\r") > 20 * (ends + 1):
+        return lambda data: data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return None
 
 
-def _prefix_of(head: bytes) -> re.Pattern[bytes] | None:
-    """Return the pattern of what stands in front of nearly every line; None for nothing."""
-    prefixes = [match["prefix"] for match in _HEADING.finditer(head) if len(match["prefix"]) < LONGEST_PREFIX]
+def _page(head: bytes) -> Change | None:
+    """Return how to take the text out of a page, such as the log that a browser saved."""
+    return text_of_page if _PAGE.match(head) else None
+
+
+def _objects(head: bytes) -> Change | None:
+    """Return how to take the text out of a log of JSON objects, one a line, as Docker writes it."""
+    about = [_object(line) for line in head.split(b"\n", 40)[:40]]
+    texts = [(key, one[key]) for one in about if one for key in one if isinstance(one[key], str)]
+    keys = [key for key, text in texts if _HEADING.search(text.encode("utf-8", "surrogateescape"))]
+    if not keys or sum(one is not None for one in about) * 2 < len(about):
+        return None
+    key = keys[0]
+    end = "" if any(text.endswith("\n") for name, text in texts if name == key) else "\n"
+
+    def text_of(line: bytes) -> bytes:
+        one = _object(line)
+        text = one.get(key) if one is not None else None
+        return line + b"\n" if not isinstance(text, str) else (text + end).encode("utf-8", "surrogateescape")
+
+    return lambda data: b"".join([text_of(line) for line in data.removesuffix(b"\n").split(b"\n")])
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    if not line.startswith(b"{"):
+        return None
+    try:
+        one = json.loads(line)
+    except ValueError:
+        return None
+    return one if isinstance(one, dict) else None
+
+
+def _colours(head: bytes) -> Change | None:
+    """Return how to take out what a terminal shows as colours."""
+    return (lambda data: _COLOUR.sub(b"", data)) if _COLOUR.search(head) else None
+
+
+def _prefix(head: bytes) -> Change | None:
+    """Return how to take out what stands in front of nearly every line."""
+    prefixes = [
+        _COMMAND.sub(b"", match["prefix"]) for match in _HEADING.finditer(head) if len(match["prefix"]) < LONGEST_PREFIX
+    ]
     shapes = Counter(_shape(prefix) for prefix in prefixes)
     if not shapes:
         return None
@@ -81,15 +130,11 @@ def _prefix_of(head: bytes) -> re.Pattern[bytes] | None:
         return None
     pattern = re.compile(rb"(?m)^" + shape)
     lines = [line for line in head.split(b"\n")[:-1] if line.strip()]
-    return pattern if sum(pattern.match(line) is not None for line in lines) * 10 >= len(lines) * 8 else None
+    is_prefix = sum(pattern.match(line) is not None for line in lines) * 10 >= len(lines) * 8
+    return (lambda data: pattern.sub(b"", data)) if is_prefix else None
 
 
 def _shape(prefix: bytes) -> bytes:
     """Return the pattern of a prefix, with any digits in the place of its digits; a blank line may lack its end."""
     begin, end = (re.escape(part) for part in (prefix.rstrip(), prefix[len(prefix.rstrip()) :]))
-    return _DIGITS.sub(rb"\\d+", begin) + rb"(?:" + end + rb"|[ \t]*\r?$)" if begin else b""
-
-
-def _without_prefix(source: DumpSource, pattern: re.Pattern[bytes]) -> Iterator[bytes]:
-    for _, data in chunks(source):
-        yield pattern.sub(b"", data)
+    return _NUMBER.sub(rb"[ \\t]*\\d+", begin) + rb"(?:" + end + rb"(?:##\[\w+\])?|[ \t]*\r?$)" if prefix else b""

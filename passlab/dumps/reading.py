@@ -40,6 +40,7 @@ from passlab.dumps.source import (
     match_lines,
     open_file,
     spool,
+    unpacked,
 )
 from passlab.errors import Diagnostic, DumpError, did_you_mean, type_in_words
 
@@ -402,7 +403,7 @@ def _format_named(name: str | None) -> Format | None:
 # ---------------------------------------------------------------- streams
 def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
     limits.check("dump_bytes", source.size, f"reading {source.name}")
-    source = plain(source)
+    source = plain(unpacked(source))
     if chosen is None:
         chosen = detect(source)
         if chosen is not None and chosen.name in ("llvm", "mlir") and len(runs := _runs(source)) > 1:
@@ -411,7 +412,11 @@ def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
         return chosen.read_stream(source)
     if chosen is None:
         notes = [source.note] if source.note else []
-        if first := next((line.strip() for line in decode(source.read(0, 4000)).split("\n") if line.strip()), ""):
+        head = decode(source.read(0, 4000))
+        first = next((line.strip() for line in head.split("\n") if line.strip()), "")
+        if "\0" in head:
+            notes.append("it has bytes that are not of a text")
+        elif first:
             notes.append(f"its first line is: {first[:200]}")  # perhaps the compiler says why it printed no dump
         scan = Scan([], _whole_source(source), notes)
         return _recording(Format("text", TEXT, Traits()), scan, source.name, source.size)

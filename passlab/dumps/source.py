@@ -5,6 +5,8 @@ A recording of a large dump keeps offsets and digests; a text is read on demand.
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import os
 import re
 import tempfile
@@ -13,6 +15,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
+from xml.sax.saxutils import unescape
 
 from passlab import limits
 from passlab.dumps.onnx_text import model_text
@@ -20,8 +23,13 @@ from passlab.errors import Diagnostic, DumpError
 
 CHUNK = 4 * 2**20  # bytes that a scan reads at once
 LONGEST_LINE = 64 * 2**20  # bytes after which a scan stops looking for the end of a line
-UNPACKING_ERRORS = (OSError, EOFError, ValueError, zlib.error)
+UNPACKING_ERRORS = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 GZIP = b"\x1f\x8b"  # the first two bytes of such a file
+_PACKED = {b"BZh": bz2.BZ2Decompressor, b"\xfd7zXZ\0": lzma.LZMADecompressor}
+_FOREIGN = {
+    b"\x28\xb5\x2f\xfd": "zstd -d",
+    b"PK\x03\x04": "unzip",
+}  # what Python does not unpack, or holds several files
 
 
 class DumpSource:
@@ -88,36 +96,66 @@ class FileSource(DumpSource):
 
 
 def open_file(path: Path, name: str = "", keep_open: bool = True) -> DumpSource:
-    """Return a file as a source; one that gzip compressed is unpacked into a temporary file first."""
+    """Return a file as a source; a compressed one is unpacked into a temporary file first."""
     with path.open("rb") as file:
-        packed = file.read(2) == GZIP
-    if not packed:
-        return FileSource(path, name, keep_open)
-    with path.open("rb") as file:
-        return spool(_Unpacked(file), name or path.stem)
+        is_packed = _kind_of_packing(file.read(6))
+    source = FileSource(path, name, keep_open)
+    return unpacked(source, name or path.stem) if is_packed else source
+
+
+def _kind_of_packing(head: bytes) -> bytes:
+    """Return the first bytes of a compressed file; empty for another one."""
+    return next((magic for magic in (GZIP, *_PACKED, *_FOREIGN) if head.startswith(magic)), b"")
+
+
+def unpacked(source: DumpSource, name: str = "") -> DumpSource:
+    """Return a source with the content of one that gzip, bzip2 or xz compressed; another one as it is.
+
+    Raises `DumpError` for what other programs compressed.
+    """
+    kind = _kind_of_packing(source.read(0, 6))
+    if kind in _FOREIGN:
+        tool = _FOREIGN[kind]
+        raise DumpError(
+            Diagnostic(f"{source.name} is compressed", hint=f"unpack it (`{tool}`), and read what is in it")
+        )
+    return spool(_Unpacked(source, kind), name or source.name) if kind else source
 
 
 class _Unpacked:
-    """The content of a file that gzip compressed, as far as the file goes: one that is cut off has a begin as well."""
+    """The content of a compressed source, as far as it goes: one that is cut off has a begin as well."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._decoder = zlib.decompressobj(wbits=31)  # 31: the format of gzip
+    def __init__(self, source: DumpSource, kind: bytes) -> None:
+        self._source, self._at, self._kind = source, 0, kind
+        self._decoder = self._new()
+        self._rest = b""  # packed bytes that wait
         self.is_cut = False
 
+    def _new(self) -> Any:
+        return zlib.decompressobj(wbits=31) if self._kind == GZIP else _PACKED[self._kind]()  # 31: the format of gzip
+
     def read(self, size: int) -> bytes:
-        """Return about `size` bytes, none at the end. Raises `zlib.error` for a damaged file."""
+        """Return about `size` bytes, none at the end. Raises `zlib.error` and others for a damaged file."""
         while True:
-            packed = self._decoder.unconsumed_tail or self._decoder.unused_data or self._file.read(CHUNK)
             if self._decoder.eof:  # another file may follow
-                if not packed.strip(b"\0"):
+                self._rest = self._decoder.unused_data or self._take()
+                if not self._rest.strip(b"\0"):
                     return b""
-                self._decoder = zlib.decompressobj(wbits=31)
-            if not packed:
+                self._decoder = self._new()
+            waits = not getattr(self._decoder, "needs_input", True)  # bz2 and lzma keep what waits
+            packed = b"" if waits else self._rest or self._take()
+            if not packed and not waits:
                 self.is_cut = True
                 return b""
-            if data := self._decoder.decompress(packed, size):
+            data: bytes = self._decoder.decompress(packed, size)
+            self._rest = getattr(self._decoder, "unconsumed_tail", b"")
+            if data:
                 return data
+
+    def _take(self) -> bytes:
+        data = self._source.read(self._at, self._at + CHUNK)
+        self._at += len(data)
+        return data
 
 
 def spool(stream: Any, name: str) -> DumpSource:
@@ -307,10 +345,21 @@ def _onnx_lines(data: bytes) -> bytes:
         return f"({error.diagnostics[0].message})".encode("utf-8", "surrogateescape")
 
 
+PAGE = "page"
+_ENTITIES = {"&quot;": '"', "&#39;": "'", "&#x27;": "'", "&#x2F;": "/", "&nbsp;": " "}
+_MARKUP = re.compile(r"<(script|style|title)\b.*?</\1>|<[^<>]*>", re.DOTALL)
+
+
+def text_of_page(data: bytes) -> bytes:
+    """Return the text of a page that a browser shows."""
+    return unescape(_MARKUP.sub("", decode(data)), _ENTITIES).encode("utf-8", "surrogateescape")
+
+
 FORMS = {
     "": _identity,
     "diff after": _diff_after,
     "diff before": _diff_before,
     "torch": _torch_lines,
     "onnx": _onnx_lines,
+    PAGE: text_of_page,
 }

@@ -1,5 +1,7 @@
 """Every byte of a dump belongs to a banner, a body or other output, and no damage raises an unknown error."""
 
+import html
+import json
 import os
 import random
 
@@ -8,6 +10,7 @@ import pytest
 from passlab.dumps import read
 from passlab.errors import PasslabError
 from tests.dumps import corpus, writer
+from tests.dumps.test_units import triton_like
 
 CRASH = """PLEASE submit a bug report to https://example.org and include the crash backtrace.
 Stack dump:
@@ -235,6 +238,8 @@ def test_damaged_folders_raise_nothing_but_errors_of_passlab(name, tmp_path):
         "a+b*c(\v",
         "step [3/7] \u00e9 >",
         "{x}?|\f ",
+        "    ",
+        "\t",
     ],
 )
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
@@ -245,3 +250,31 @@ def test_what_stands_in_front_of_each_line_is_no_part_of_the_dump(prefix, ending
     assert [(one.name, one.verdict, one.after) for one in found.steps] == [
         (one.name, one.verdict, one.after) for one in wanted.steps
     ]
+
+
+DRESSES = {
+    "numbers": lambda rows: [f"{number:5}\t{row}" for number, row in enumerate(rows, start=99_900)],
+    "times": lambda rows: [f"[{number / 7:9.3f}] {row}" for number, row in enumerate(rows)],
+    "Docker": lambda rows: [json.dumps({"log": row + "\n", "stream": "stderr"}) for row in rows],
+    "a logger": lambda rows: [json.dumps({"level": "info", "message": row}) for row in rows],
+    "a page": lambda rows: ["<!DOCTYPE html><html><body><pre>", *map(html.escape, rows), "</pre></body></html>"],
+    "a terminal": lambda rows: [f"\x1b[0m{row}\x1b[K" for row in rows],
+    "Azure": lambda rows: [f"2026-11-28T23:00:01.1Z {'##[error]' * (len(row) % 3 == 1)}{row}" for row in rows],
+}
+
+
+@pytest.mark.parametrize("make", [lambda: writer.llvm_dump(writer.run(9, 60), "both"), lambda: triton_like(3)[0]])
+@pytest.mark.parametrize("dress", DRESSES)
+def test_a_dump_in_the_dress_of_another_program_is_that_dump(dress, make):
+    clean = make()
+    found, wanted = read("\n".join(DRESSES[dress](clean.split("\n"))).encode()), read(clean.encode())
+    assert [(one.name, one.verdict, one.after) for one in found.steps] == [
+        (one.name, one.verdict, one.after) for one in wanted.steps
+    ]
+
+
+@pytest.mark.parametrize("ending", ["\r", "\r\n"])
+def test_lines_end_in_any_way(ending):
+    clean = writer.llvm_dump(writer.run(9, 12), "both")
+    found = read(clean.replace("\n", ending).encode())
+    assert [one.verdict for one in found.steps] == [one.verdict for one in read(clean.encode()).steps]

@@ -1,6 +1,9 @@
 """Dumps that gzip compressed, damaged ones and ones that unpack to too much included."""
 
+import bz2
 import gzip
+import io
+import lzma
 import tempfile
 
 import pytest
@@ -87,3 +90,35 @@ def test_more_headings_than_passes_may_have_are_refused_while_they_are_found() -
     text = "// -----// IR Dump Before CSE //----- //\n" * 140_000
     with limits.override(dump_steps=10_000), pytest.raises(LimitError, match="dump_steps"):
         read_text(text)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_files_streams_and_bytes_are_unpacked(pack, tmp_path, temporary_files):
+    text = writer.llvm_dump(writer.run(1), "both").encode()
+    packed = pack(text) + pack(b"the end\n")  # programs append to such files
+    (tmp_path / "dump").write_bytes(packed)
+    wanted = [(step.name, step.verdict) for step in read(text)]
+    for given in (tmp_path / "dump", packed, io.BytesIO(packed)):
+        recording = read(given)
+        assert [(step.name, step.verdict) for step in recording] == wanted
+        assert "the end" in recording.other_output
+
+
+@pytest.mark.parametrize("pack", [bz2.compress, lzma.compress])
+def test_any_compressed_file_that_is_cut_off_or_damaged_is_refused_or_read_as_far_as_it_goes(pack):
+    text = writer.llvm_dump(writer.run(1), "both").encode()
+    packed = pack(text)
+    for length in range(1, len(packed), 211):
+        for data in (packed[:length], packed[:length] + b"x" + packed[length + 1 :]):
+            try:
+                recording = read(data)
+            except DumpError:
+                continue
+            assert all(step.verdict in ("changed", "unchanged", "unknown") for step in recording)
+
+
+@pytest.mark.parametrize(("magic", "tool"), [(b"\x28\xb5\x2f\xfd", "zstd -d"), (b"PK\x03\x04", "unzip")])
+def test_what_other_programs_compressed_is_named(magic, tool):
+    with pytest.raises(DumpError, match="is compressed") as error:
+        read(magic + bytes(100))
+    assert tool in error.value.diagnostics[0].hint

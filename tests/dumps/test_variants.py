@@ -392,3 +392,10 @@ def test_a_function_that_the_pass_manager_removes_is_no_work_of_a_pass_on_anothe
     ]
     step = read("".join(dumps).encode()).steps[1]
     assert step.verdict == ("unchanged" if attributes == "nounwind" else "changed")
+
+
+def test_two_texts_without_a_program_prove_nothing():
+    llvm = "*** IR Dump Before A on f ***\n?\n*** IR Dump After A on f ***\n?\n"
+    mlir = "".join(f"// -----// IR Dump Before {name} ('builtin.module' operation) //----- //\n?\n" for name in "ABC")
+    for text in (llvm, mlir, mlir.replace("Before B", "After A")):
+        assert {step.verdict for step in read(text.encode())} == {"unknown"}

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from xml.sax.saxutils import unescape
 
-from passlab.dumps.source import FORMS, DumpSource, Excerpt, FileSource, decode, open_file
+from passlab.dumps.source import PAGE, DumpSource, Excerpt, FileSource, open_file
 from passlab.dumps.torch.recording import TorchRecording, recording_of
 from passlab.dumps.torch.records import CompileId, Log, Record, is_log, scan_log
 
@@ -103,7 +102,7 @@ def _products(files: Iterable[Path], folder: Path, first: int) -> Iterable[tuple
         code = _CODE_KEY.fullmatch(what["name"])
         name = code[1] if code is not None else what["name"]
         source = FileSource(path, str(path.relative_to(folder)))
-        form = HTML if what["ending"] == "html" else ""
+        form = PAGE if what["ending"] == "html" else ""
         payload = Excerpt(source, (0, source.size), 0, form)
         compile_id = CompileId(frame, version, attempt, autograd)
         yield Record(first + count, name, name, compile_id, payload), path
@@ -114,17 +113,6 @@ def _number(text: str | None) -> int | None:
 
 
 _KEYS = ("frame", "compile", "attempt", "autograd")
-HTML = "tlparse html"
-_ENTITIES = {"&quot;": '"', "&#39;": "'", "&#x27;": "'", "&#x2F;": "/", "&nbsp;": " "}
-_MARKUP = re.compile(r"<(script|style|title)\b.*?</\1>|<[^<>]*>", re.DOTALL)
-
-
-def _text_of_html(data: bytes) -> bytes:
-    """Return the text of a page of tlparse."""
-    return unescape(_MARKUP.sub("", decode(data)), _ENTITIES).encode("utf-8", "surrogateescape")
-
-
-FORMS[HTML] = _text_of_html
 
 
 # ---------------------------------------------------------------- debug files
