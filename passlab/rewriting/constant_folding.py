@@ -10,6 +10,7 @@ import numpy as np
 
 from passlab.analysis.state import Movability
 from passlab.analysis.stated_types import states_type
+from passlab.evaluate.homes import Homes
 from passlab.ir.expr import Call, Constant, Expr, ExprT, Function, If, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, is_call_of
@@ -41,6 +42,14 @@ def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> Ex
             _SETTLED.add(expr)
         return expr
     is_movable = Movability(mod)
+    early: list[set[Expr]] = []  # computed once, where a branch is taken
+
+    def may_drop(branch: Expr) -> bool:
+        """Whether no effect would happen later if a branch were not there: see `homes`."""
+        if not early:
+            homes = Homes(expr).early.values() if type(expr) is Function else ()
+            early.append({node for nodes in homes for node in nodes})
+        return not early[0] or early[0].isdisjoint(post_order(branch))
 
     def choose(let: Let, value: Expr) -> LetAction:
         return LetAction.INLINE if type(without_on_device(value)) is Constant else LetAction.KEEP
@@ -51,7 +60,9 @@ def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> Ex
         if type(post) is TupleGetItem and type(post.tuple_value) is Tuple:
             return _projected_field(post, post.tuple_value, is_movable)
         if type(post) is If and type(cond := without_on_device(post.cond)) is Constant:
-            return _chosen_branch(post, bool(cond.data), pre.checked_type_)
+            assert type(pre) is If
+            dropped = pre.false_branch if cond.data else pre.true_branch
+            return _chosen_branch(post, bool(cond.data), pre.checked_type_) if may_drop(dropped) else post
         return post
 
     return remove_lets(expr, choose, rule, outside_kernels, name=FOLDED, order=order)

@@ -66,6 +66,9 @@ RESULTS = {
         let %s = %92(%p);
         let %t = %92(%s);
         (%p, %s, %t) }""",
+    "what a branch shares that is never taken": """
+      { %93 = ref_read(%r); if (True) { let %w = ref_write(%r, 9f); add(%93, 1f) } else { %93 } },
+      { %94 = ref_read(%r); let %p = if (False) { %94 } else { 0f }; let %w = ref_write(%r, 7f); add(%94, %p) }""",
     "a part of a let and of what is around it": """
       { %0 = { let %u = %n(1f); add(%u, ref_read(%r)) }; %1 = { let %w = %n(2f); multiply(%0, %w) };
         (subtract(%1, %0), ref_read(%r)) }""",
@@ -120,3 +123,11 @@ def test_the_programs_have_effects_that_tell():
     assert value(program(RESULTS["sharing"]))[-1] == 13.0
     assert value(program("%n(1f), %n(2f)"))[-1] == 8.0
     assert value(program("%n(2f), %n(1f)"))[-1] == 9.0
+
+
+def test_no_branch_is_dropped_that_decides_when_an_effect_happens():
+    mod = program(RESULTS["what a branch shares that is never taken"])
+    with transform.PassContext(opt_level=4):
+        folded = infer_module(transform.FoldConstant()(mod))
+    assert value(mod) == [2.0, 9.0, 7.0]
+    assert value(folded) == value(mod)
