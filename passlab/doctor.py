@@ -8,6 +8,7 @@ the table says what it is needed for and how to install it.
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import sys
@@ -17,8 +18,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from passlab.errors import PasslabError
+from passlab.errors import PasslabError, counted
 from passlab.table import Table
+from passlab.threads import thread_count
 
 # Package, what it is for, and how it is installed.
 REQUIRED = ("numpy", "scipy", "pandas", "ml_dtypes", "ipython", "ipywidgets", "anywidget", "graphviz", "pygments")
@@ -52,7 +54,7 @@ def examine() -> list[Finding]:
     >>> [finding.part for finding in doctor.examine()][:1]
     ['passlab']
     """
-    return [*_platform(), *_require(), *_optional(), _widgets(), _extension(), _graphviz(), _browser()]
+    return [*_platform(), *_require(), *_optional(), _widgets(), _extension(), _graphviz(), _browser(), _threads()]
 
 
 def report(findings: list[Finding]) -> Table:
@@ -155,3 +157,28 @@ def _browser() -> Finding:
     if names:
         return Finding("browser", "ok", names[0])
     return Finding("browser", "missing", "none on PATH", "open the address that JupyterLab prints in any browser")
+
+
+def _threads() -> Finding:
+    """Say how many threads a run has, and when fewer would be faster: those of BLAS wait by spinning."""
+    count, processors = thread_count(), os.cpu_count() or 1
+    there = min(quota() or processors, processors)
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    detail = f"{counted(count, 'thread')} for large kernels, {counted(processors, 'processor')}"
+    if there < processors:
+        detail += f", of which this container may use {there:g}"
+    cure = (
+        "set OPENBLAS_NUM_THREADS=1 before Python starts: threads of BLAS that share a processor wait for one another"
+    )
+    if count > 1 and (load > processors or there < count):
+        return Finding("threads", "ok", f"{detail}, load {load:.1f}", cure)
+    return Finding("threads", "ok", detail)
+
+
+def quota(path: Path = Path("/sys/fs/cgroup/cpu.max")) -> float | None:
+    """Return how many processors a container may use, None where nothing limits them."""
+    try:
+        most, period = path.read_text(encoding="utf-8").split()
+    except (OSError, ValueError):
+        return None
+    return None if most == "max" else int(most) / int(period)

@@ -47,7 +47,7 @@ def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> Ex
     def may_drop(branch: Expr) -> bool:
         """Whether no effect would happen later if a branch were not there: see `homes`."""
         if not early:
-            homes = Homes(expr).early.values() if type(expr) is Function else ()
+            homes = Homes(expr).early.values() if isinstance(expr, Function) else ()
             early.append({node for nodes in homes for node in nodes})
         return not early[0] or early[0].isdisjoint(post_order(branch))
 

@@ -73,6 +73,28 @@ def test_the_extension_is_looked_for_where_jupyterlab_looks(monkeypatch, tmp_pat
     assert states()["JupyterLab extension"].state == "ok"
 
 
+def test_threads_of_blas_on_a_busy_machine_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "thread_count", lambda: 4)
+    monkeypatch.setattr(doctor.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(doctor, "quota", lambda: None)
+    monkeypatch.setattr(doctor.os, "getloadavg", lambda: (0.5, 0.5, 0.5), raising=False)
+    assert states()["threads"] == ("threads", "ok", "4 threads for large kernels, 4 processors", "")
+    monkeypatch.setattr(doctor.os, "getloadavg", lambda: (9.0, 9.0, 9.0), raising=False)
+    assert "OPENBLAS_NUM_THREADS=1" in states()["threads"].cure
+    monkeypatch.setattr(doctor.os, "getloadavg", lambda: (0.5, 0.5, 0.5), raising=False)
+    monkeypatch.setattr(doctor, "quota", lambda: 1.5)
+    assert "this container may use 1.5" in states()["threads"].detail
+    assert "OPENBLAS_NUM_THREADS=1" in states()["threads"].cure
+
+
+@pytest.mark.parametrize(("text", "processors"), [("150000 100000\n", 1.5), ("max 100000\n", None), ("", None)])
+def test_the_quota_of_a_container_is_read(text, processors, tmp_path):
+    path = tmp_path / "cpu.max"
+    path.write_text(text)
+    assert doctor.quota(path) == processors
+    assert doctor.quota(tmp_path / "none") is None
+
+
 def test_the_version_is_one(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])

@@ -19,7 +19,7 @@ import pytest
 import passlab
 from passlab import instrument, relay, transform, vm
 from passlab.devices import Target
-from passlab.errors import AttrsError, ParseError, PassTypeError, RunError, TypeInferenceError
+from passlab.errors import AttrsError, ModelError, ParseError, PassTypeError, RunError, TypeInferenceError
 from passlab.passes.normal_form.to_basic_block_normal_form import ToBasicBlockNormalForm
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -319,9 +319,46 @@ def a_sequence_of_length_0_keeps_the_state() -> None:
     np.testing.assert_array_equal(result, state)
 
 
+def onnx_model(text: str) -> Any:
+    onnx = pytest.importorskip("onnx")
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text}')
+
+
+def shapes_of_a_model_are_checked() -> None:
+    model = onnx_model("g (float[2] x) => (float[2] y) { y = Relu(x) }")
+    for shape in ({"z": (2,)}, {"x": (1, 2)}):
+        with pytest.raises(ModelError):
+            relay.frontend.from_onnx(model, shape=shape)
+
+
+def an_unknown_reduction_is_refused() -> None:
+    text = 'g (float[3] x, int64[1] i, float[1] u) => (float[3] y) {{ y = ScatterElements<reduction="{}">(x, i, u) }}'
+    relay.frontend.from_onnx(onnx_model(text.format("add")))
+    with pytest.raises(ModelError):
+        relay.frontend.from_onnx(onnx_model(text.format("update")))
+
+
+def random_operators_draw_the_same_numbers() -> None:
+    model = onnx_model("g (float[2] x) => (float[2] y) { y = RandomUniformLike<seed = 1.0>(x) }")
+    draws = [
+        relay.create_executor("debug", relay.frontend.from_onnx(model)[0]).evaluate()(np.zeros(2, "float32"))
+        for _ in range(2)
+    ]
+    assert draws[0].tolist() == draws[1].tolist()
+
+
+def a_source_has_the_text_of_its_node() -> None:
+    body = relay.frontend.from_onnx(onnx_model("g (float[2] x) => (float[2] y) { y = Relu(x) }"))[0]["main"].body
+    assert body.span.text == "y = Relu(x)"
+
+
 CHECKS: dict[str, Callable[[], None]] = {
     "`random.threefry_generate` of more": shorter_draws_begin_longer_ones,
     "Recurrent layers of ONNX, sequences": a_sequence_of_length_0_keeps_the_state,
+    "`shape` of `from_onnx`": shapes_of_a_model_are_checked,
+    "`ScatterElements` of ONNX": an_unknown_reduction_is_refused,
+    "Random operators of ONNX": random_operators_draw_the_same_numbers,
+    "Sources of imported nodes": a_source_has_the_text_of_its_node,
     "Nodes": nodes_never_change,
     "Types": types_are_one_object,
     "`Map`": containers_are_plain,
@@ -361,6 +398,7 @@ CHECKS: dict[str, Callable[[], None]] = {
 
 ELSEWHERE = {
     "Attributes of a module": "tests/executor/test_saved_values.py",
+    "Names of a model's file": "tests/frontend/test_sources.py",
     "`qnn.softmax`": "tests/op/test_vectors.py",
     "Tensor arrays of `Prelude`": "tests/relay/test_tensor_arrays.py",
     "`nn.lrn` in float16": "tests/op_nn/test_activation.py",

@@ -46,7 +46,9 @@ def test_nodes_without_a_name_are_called_after_their_operator():
 def test_the_model_with_these_names_can_be_written(tmp_path):
     path = tmp_path / "named.onnx"
     from_onnx(model(GRAPH), export_node_renamed_model_path=path)
-    assert [node.name for node in onnx.load(path).graph.node] == ["Softplus_0", "Neg_0", "Neg_1", "Add_0"]
+    from_onnx(model(GRAPH), export_node_renamed_model_path=tmp_path)  # TVM takes a folder
+    for written in (path, tmp_path / "tvm_exported_model.onnx"):
+        assert [node.name for node in onnx.load(written).graph.node] == ["Softplus_0", "Neg_0", "Neg_1", "Add_0"]
 
 
 def test_the_text_of_a_source_is_its_node():

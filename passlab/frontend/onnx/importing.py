@@ -501,8 +501,9 @@ def from_onnx(
     the model leaves open. `opset` overrides the version of
     ONNX's operators that the model states. `convert_config={"use_nt_batch_matmul": False}` keeps the second operand of
     matrix products instead of transposing it, `{"composites": False}` writes nodes out that are otherwise composite
-    functions. Unnamed nodes get names; a model with those names is written to
-    `export_node_renamed_model_path`. The source of each Relay node is its ONNX node. The module's attribute `onnx`
+    functions. Unnamed nodes get names; a model with those names is written to the file
+    `export_node_renamed_model_path`, into a folder as `tvm_exported_model.onnx`.
+    The source of each Relay node is its ONNX node. The module's attribute `onnx`
     holds the model's metadata (documentation, version), and its source the names of inputs, outputs and sizes, for
     `to_onnx`.
 
@@ -668,7 +669,9 @@ def _weights(
 
 
 def _export_renamed(proto: Any, path: Path) -> None:
-    """Write the model with a name for every node."""
+    """Write the model with a name for every node to a file, or into a folder."""
+    if path.is_dir():
+        path /= "tvm_exported_model.onnx"
     renamed = type(proto)()
     renamed.CopyFrom(proto)
     for node, name in zip(renamed.graph.node, node_names(renamed.graph.node), strict=True):
