@@ -61,7 +61,7 @@ class Correspondence(Protocol):
     complete: bool
 
     def first_changes(self, old: Expr, new: Expr) -> list[Expr]:
-        """Return the first node of a new function that is no form of an old one, and the first old one without any."""
+        """Return the first node of a new function without an old form, and the first old node without a new form."""
 
     def pairs(self, old: Iterable[Expr], new: Iterable[Expr]) -> Pairs:
         """Return the pairs of nodes of an old and a new program."""

@@ -55,7 +55,7 @@ class Lineage:
         return Pairs(dict(pair for pairs in ranked for pair in pairs), {node for node, _ in ranked[UNSURE]})
 
     def first_changes(self, old: Expr, new: Expr) -> list[Expr]:
-        """Return the first node of a new function that is no form of an old one, and the first old one without any.
+        """Return the first node of a new function without an old form, and the first old node without a new form.
 
         Linear in the nodes up to these.
         """
