@@ -17,7 +17,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 import passlab
 from passlab import arguments, display, lab
-from passlab.errors import InterruptedPassesError, PassError, PasslabError, did_you_mean
+from passlab.errors import InterruptedPassesError, PassError, did_you_mean, visible
 from passlab.notebook import lazy_modules as rooms
 from passlab.notebook import values
 from passlab.notebook.instruments import INSTRUMENTS, instrument_of
@@ -36,11 +36,15 @@ SHOWS = ("module", "text", "graph", "table", "none")
 
 
 def shorten_traceback(error: BaseException, recording: passlab.Recording) -> BaseException:
-    """Return the error of a pass so that a notebook shows the user's own frames; `%tb` still has all of them."""
+    """Return the error of a pass so that a notebook shows one line: the recording above has the rest, `%tb` all."""
     failed = recording.failed
-    if isinstance(error, (PasslabError, KeyboardInterrupt)) or failed is None:
+    if isinstance(error, KeyboardInterrupt) or failed is None:
         return error
-    lines = display.failure_view(failed).text().split("\n")
+    place = display.failure_view(failed).place
+    where = f" at {place}" if place else ""
+    lines = [
+        f"error: the pass `{visible(failed.name)}` raised {type(error).__name__}{where}; the recording above shows it"
+    ]
     error.__dict__["_render_traceback_"] = lambda: lines  # what IPython shows in place of the frames
     return error
 

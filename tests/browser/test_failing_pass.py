@@ -41,7 +41,10 @@ def test_the_step_opens_on_its_error(chromium: Path, tmp_path: Path) -> None:
         exported.goto((tmp_path / "rec.html").as_uri())
         for page in (widget, exported):
             expect(page.get_by_role("tab", name="Error")).to_have_attribute("aria-selected", "true")
-            expect(page.locator(".pl-error").last).to_contain_text("no <b>exp</b> here")
+            expect(page.locator(".pl-error").last).to_contain_text(
+                "the pass Refuses raised ValueError: no <b>exp</b> here"
+            )
+            expect(page.locator(".pl-step-summary:visible")).to_have_count(0)  # the pane has told it
             sources = page.locator("pre.pl-error-source:visible")
             expect(sources).to_have_count(2)  # the pass and the function it rewrites by
             expect(sources.last).to_contain_text('raise ValueError("no <b>exp</b> here")')

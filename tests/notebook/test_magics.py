@@ -405,7 +405,7 @@ def test_a_keyword_is_no_name_for_a_result(shell):
         shell.run_line_magic("passes", "net InferType -o class")
 
 
-def test_a_pass_that_raises_shows_the_frames_of_its_author_alone(shell):
+def test_a_pass_that_raises_shows_its_error_and_the_frames_of_its_author_once(shell, capsys):
     shell.run_cell(
         "from passlab import transform\n"
         "@transform.function_pass(opt_level=1)\n"
@@ -413,12 +413,28 @@ def test_a_pass_that_raises_shows_the_frames_of_its_author_alone(shell):
     )
     with pytest.raises(ValueError, match="no way") as raised:
         shell.run_line_magic("passes", "net InferType, broken")
-    lines = "\n".join(raised.value._render_traceback_())
-    assert "the pass `broken` raised ValueError: no way" in lines
-    assert ">    5 |     raise ValueError('no way')" in lines
-    assert "passlab/transform" not in lines
-    assert len(lines.split("\n")) < 15
-    assert "working on: func = function at" in lines
+    (line,) = raised.value._render_traceback_()
+    assert line == "error: the pass `broken` raised ValueError at cell:5; the recording above shows it"
+    shown = capsys.readouterr().out
+    assert shown.count("ValueError: no way") == 1
+    assert ">    5 |     raise ValueError('no way')" in shown
+    assert "passlab/transform" not in shown
+    assert "working on: func = function at" in shown
+
+
+def test_a_pass_that_passlab_refuses_shows_its_error_once(shell, capsys):
+    shell.run_cell(
+        "from passlab import transform\n@transform.function_pass(opt_level=1)\ndef broken(func, mod, ctx):\n    return 3\n"
+    )
+    with pytest.raises(PasslabError) as raised:
+        shell.run_line_magic("passes", "net InferType, broken")
+    (line,) = raised.value._render_traceback_()
+    message = str(raised.value).split("\n")[0].removeprefix("error: ")
+    assert message not in line
+    assert type(raised.value).__name__ in line
+    shown = capsys.readouterr().out
+    assert shown.count(message) == 1
+    assert str(raised.value).split("\n")[-1] in shown
 
 
 def test_compare_puts_two_recordings_side_by_side_and_names_those_there_are(shell):

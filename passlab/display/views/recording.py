@@ -94,11 +94,23 @@ class FailureView(View):
             return ""
         return visible("".join(traceback.format_exception(type(self.error), self.error, self.error.__traceback__)))
 
+    @property
+    def place(self) -> str:
+        """The innermost line of the user's own code, "" if there is none."""
+        return f"{self.frames[-1].file}:{self.frames[-1].line}" if self.frames else ""
+
     def parts(self) -> Iterable[Part]:
         if isinstance(self.error, PasslabError):
             yield Code(visible(str(self.error)))
             return
         yield Sentence(f"error: {self.title}", "bad")
+        yield from self.details()
+
+    def details(self) -> Iterable[Part]:
+        """What stands below the message: the rest of a diagnostic, or the user's own frames."""
+        rest = str(self.error).partition("\n")[2] if isinstance(self.error, PasslabError) else ""
+        if rest:
+            yield Code(visible(rest))
         for frame in self.frames:
             yield Sentence(f" --> {frame}")
             yield Code(frame.text)
@@ -264,6 +276,8 @@ class RecordingView(View):
         yield Sentence(f"Recording: {self.title}.", "muted")
         yield Gap()
         yield StepOutline(self._entries(), ("seconds",), noted="what it did", below=True)
+        if self.recording.failed is not None:
+            yield from failure_view(self.recording.failed).details()
         shown = list(self._shown_diffs())
         for event in shown:
             difference = self.diff(event)

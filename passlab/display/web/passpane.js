@@ -135,6 +135,7 @@ export class Step {
     this.errorTab.hidden = !step.error;
     this.rewritesTab.hidden = !this.hasRewrites(step);
     setTab(this.tabs, tab);
+    this.sentence.hidden = tab === "Error"; // its pane tells it, with the lines at fault
     const { pane, note, above } = this.contents(data, step, diff, tab);
     for (const element of [
       this.code.element,
@@ -322,7 +323,10 @@ export class Step {
       for (const [place, source] of frames)
         parts.push(el("div", "pl-dim", place), el("pre", "pl-code pl-error-source", source));
       if (node) parts.push(el("div", "", el("span", "pl-dim", "working on  "), el("code", "pl-code", node)));
-    } else parts.push(el("pre", "pl-code pl-error-text", step.error));
+    } else {
+      const raised = ["the pass ", el("code", "pl-inline-code", step.name), ` raised ${step.sentence.split(":")[0]}`];
+      parts.push(el("div", "pl-error", ...raised), el("pre", "pl-code pl-error-text", step.error));
+    }
     if (traceback)
       parts.push(
         el(
