@@ -6,6 +6,7 @@ With `--bless` the pictures of the gallery are made anew, and the one that moves
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -172,6 +173,17 @@ def test_no_box_of_a_whole_graph_is_covered_by_the_tools(size, chrome):
 def test_the_gallery_shows_every_view():
     text = (FOLDER.parents[1] / "develop/gallery.md").read_text(encoding="utf-8")
     assert [name for name in VIEWS if f"images/gallery/{name}-1400-light.webp" not in text] == []
+
+
+def test_each_complaint_has_the_test_that_answers_it():
+    """No row of the table names a test that is not there."""
+    root = FOLDER.parents[2]
+    rows = (root / "docs/develop/gallery.md").read_text(encoding="utf-8").partition("| complaint |")[2].split("\n")[2:]
+    named = [re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", row) for row in rows if row]
+    assert len(named) == 18
+    assert [row for row in named if len(row) != 1] == []
+    for ((path, name),) in named:
+        assert f"def {name}(" in (root / path).read_text(encoding="utf-8"), name
 
 
 class Film:

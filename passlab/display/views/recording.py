@@ -96,7 +96,7 @@ class FailureView(View):
 
     @property
     def place(self) -> str:
-        """The innermost line of the user's own code, "" if there is none."""
+        """The innermost line of the user's own code; "" for an error that no such line raised."""
         return f"{self.frames[-1].file}:{self.frames[-1].line}" if self.frames else ""
 
     def parts(self) -> Iterable[Part]:
