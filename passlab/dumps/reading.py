@@ -585,7 +585,7 @@ def _assembly(chosen: Format, scan: Scan) -> Assembly:
     if scan.is_partial and not traits.pairs_only:
         traits = replace(traits, partial=True)
         scan.notes.append(
-            "only a few chosen passes are in the dump: a change between two of them may be the work of another"
+            "perhaps only a few chosen passes are in the dump: then a change between two may be the work of another"
         )
     if scan.may_be_quiet and not scan.says_all and _is_quiet(scan, traits, chosen.language):
         traits = Traits(says_changes=True)

@@ -58,7 +58,8 @@ def passes_of(text: str) -> tuple[Any, ...]:
 def record(module: Any, passes: str | Iterable[Any], context: Any = None, name: str = "xDSL") -> TextRecording:
     """Run passes on a module, in place, and return their recording; a pass that raises is its last step.
 
-    `passes` are xDSL passes, or a pipeline as text. `context` is a `Context`; by default one with all dialects.
+    `module` is a `ModuleOp` or its text; `passes` are xDSL passes, or a pipeline as text. `context` is a `Context`; by
+    default one with all dialects. Raises `DumpError` for what is not a module.
     """
     recorder = new_recorder(name)
     chosen = passes_of(passes) if isinstance(passes, str) else tuple(passes)
@@ -66,6 +67,14 @@ def record(module: Any, passes: str | Iterable[Any], context: Any = None, name: 
         context = _import_xdsl("xdsl.context").Context()
         for dialect, load in _import_xdsl("xdsl.dialects").get_all_dialects().items():
             context.register_dialect(dialect, load)
+    if isinstance(module, str):
+        try:
+            module = _import_xdsl("xdsl.parser").Parser(context, module).parse_module()
+        except Exception as error:
+            raise DumpError(Diagnostic(f"xDSL does not take the program: {error}")) from error
+    if not isinstance(module, _import_xdsl("xdsl.dialects.builtin").ModuleOp):
+        hint = "pass a ModuleOp, or the text of one"
+        raise DumpError(Diagnostic(f"this is not a module of xDSL, but of type {type(module).__name__}", hint=hint))
     pipeline = _import_xdsl("xdsl.passes").PassPipeline(chosen, callback_of(recorder))
     try:
         pipeline.apply(context, module)

@@ -48,6 +48,19 @@ def test_xdsl_records_every_pass_with_its_input_and_the_last_one():
     assert recording.last("arith.addi") is not None
 
 
+@xdsl
+def test_xdsl_takes_a_text_and_says_what_is_not_a_module():
+    from passlab.recorders import xdsl as recorder
+
+    assert recorder.record(PROGRAM, "cse")["cse"].verdict == "changed"
+    for wrong, said in (
+        ("builtin.module {", "does not take the program"),
+        (3, "not a module of xDSL, but of type int"),
+    ):
+        with pytest.raises(DumpError, match=said):
+            recorder.record(wrong, "cse")
+
+
 @onnx
 def test_onnx_records_any_functions_on_models():
     from onnx import TensorProto, helper
