@@ -49,10 +49,12 @@ class LabServer:
     files and kernels of the outer one alone.
     """
 
-    def __init__(self, windowing: str = "none", application: str = "jupyterlab") -> None:
+    def __init__(
+        self, windowing: str = "none", application: str = "jupyterlab", process: ServerProcess | None = None
+    ) -> None:
         self.application = application
         self._windowing = windowing
-        self._process = _ServerProcess.running()
+        self._process = ServerProcess.running() if process is None else process
         self.folder = self._process.folder
         self.port = self._process.port
         self.url = self._process.url
@@ -91,13 +93,17 @@ def settings_with(windowing: str) -> dict[str, str]:
     }
 
 
-class _ServerProcess:
-    """A running server with files of its own in a temporary folder."""
+class ServerProcess:
+    """A running server with files of its own in a temporary folder.
 
-    _running: ClassVar[_ServerProcess | None] = None
+    `installed` is the Python of an environment in which passlab is installed: page and kernels then know nothing of this
+    checkout. "" is the Python of the tests.
+    """
+
+    _running: ClassVar[ServerProcess | None] = None
 
     @classmethod
-    def running(cls) -> _ServerProcess:
+    def running(cls) -> ServerProcess:
         """The server of this process, started by the first that asks."""
         if cls._running is None:
             cls._running = cls(Path(tempfile.mkdtemp(prefix="passlab-lab-")))
@@ -111,11 +117,13 @@ class _ServerProcess:
             cls._running.stop()
             cls._running = None
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, installed: str = "") -> None:
         self._home = home
+        self._installed = installed
         self.folder = home / "files"
         self.folder.mkdir(parents=True)
-        shutil.copytree(ROOT / "extension/dist", home / "share/labextensions/passlab")
+        if not installed:
+            shutil.copytree(ROOT / "extension/dist", home / "share/labextensions/passlab")
         self._token = secrets.token_hex(16)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -124,13 +132,13 @@ class _ServerProcess:
         self._log_path = home / "server.log"
         self._log = self._log_path.open("wb")
         self._process = subprocess.Popen(
-            self._command(), env=_environment(home), stdout=self._log, stderr=subprocess.STDOUT
+            self._command(), env=_environment(home, installed), stdout=self._log, stderr=subprocess.STDOUT
         )
 
     def _command(self) -> list[str]:
         root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         return [
-            sys.executable, "-m", "jupyterlab", "--no-browser", *root, f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0",
+            self._installed or sys.executable, "-m", "jupyterlab", "--no-browser", *root, f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0",
             "--ServerApp.ip=127.0.0.1", f"--IdentityProvider.token={self._token}", f"--ServerApp.root_dir={self.folder}",
             *_EXPOSED,
         ]  # fmt: skip
@@ -196,22 +204,26 @@ class _ServerProcess:
 
 def stop_server() -> None:
     """Stop the server of this process, if a test has started it."""
-    _ServerProcess.stop_running()
+    ServerProcess.stop_running()
 
 
 def _files_below(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def _environment(home: Path) -> dict[str, str]:
-    """Nothing of the user's own Jupyter is read or written; kernels and the page have the passlab of this checkout."""
+def _environment(home: Path, installed: str) -> dict[str, str]:
+    """Nothing of the user's own Jupyter is read or written; kernels and the page have the passlab of this checkout.
+
+    An environment with an installed passlab borrows JupyterLab's page from the environment of the tests.
+    """
     own = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "IPYTHON"))}
-    path = os.pathsep.join([str(ROOT), *filter(None, [own.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(ROOT), *filter(None, [own.pop("PYTHONPATH", None)])])
+    lent = Path(sys.prefix, "share/jupyter")
     return {
         **own,
-        "PYTHONPATH": path,
+        **({"JUPYTERLAB_DIR": str(lent / "lab")} if installed else {"PYTHONPATH": path}),
         "JUPYTER_PREFER_ENV_PATH": "1",
-        "JUPYTER_PATH": str(home / "share"),
+        "JUPYTER_PATH": str(lent if installed else home / "share"),
         "JUPYTER_CONFIG_DIR": str(home / "config"),
         "JUPYTER_DATA_DIR": str(home / "data"),
         "JUPYTER_RUNTIME_DIR": str(home / "runtime"),

@@ -12,7 +12,7 @@ from tests.browser.lab_page import LabPage, browser
 from tests.browser.lab_server import LabServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
-_RUN = """async ([number, source]) => {
+RUN = """async ([number, source]) => {
   const panel = window.jupyterapp.shell.currentWidget, notebook = panel.content;
   if (source !== null) notebook.widgets[number].model.sharedModel.setSource(source);
   notebook.activeCellIndex = number;
@@ -22,7 +22,7 @@ _RUN = """async ([number, source]) => {
 _RESTART = """async () => {
   await window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart();
 }"""
-_TEXT = """(number) => window.jupyterapp.shell.currentWidget.content.widgets[number].model.sharedModel.toJSON()
+TEXT = """(number) => window.jupyterapp.shell.currentWidget.content.widgets[number].model.sharedModel.toJSON()
   .outputs.map((output) => String(output.data?.["text/plain"] ?? output.evalue ?? "")).join("\\n")"""
 
 
@@ -33,8 +33,8 @@ def test_hints_grow_by_answers_and_go_on_after_a_restart(chromium: Path) -> None
 
             def run(beginning: str, source: str | None = None) -> str:
                 number = page.number_of(beginning)
-                page.page.evaluate(_RUN, [number, source])
-                return str(page.page.evaluate(_TEXT, number))
+                page.page.evaluate(RUN, [number, source])
+                return str(page.page.evaluate(TEXT, number))
 
             run("%load_ext")
             run("answer_2")
