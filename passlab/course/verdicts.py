@@ -203,7 +203,10 @@ class Exercise:
                     f"it prints {_in_words(printed.getvalue().strip())} and returns None: use `return`"
                 )
             if not same(result, expected):
-                raise DisagreementError(f"it gives {_in_words(result)}, expected {_in_words(expected)}")
+                whole = isinstance(result, float) and result == expected and not isinstance(expected, float)
+                raise DisagreementError(
+                    f"it gives {_in_words(result)}, expected {'the whole number ' * whole}{_in_words(expected)}"
+                )
             return True
 
         return self.asks(what, holds, question, hint, first=first, times=times)

@@ -66,6 +66,22 @@ C
             ),
             (),
         ),
+        4: (
+            (),
+            (
+                """class M(relay.ExprMutator):
+    def visit_call(self, c):
+        d = super().visit_call(c)
+        n = relay.op.get('negative')
+        if d.op == n and isinstance(d.args[0], relay.Call) and d.args[0].op == n: return d.args[0].args[0]
+        return d
+    def visit_if(self, i): return i
+    def visit_let(self, l): return l
+@transform.function_pass(opt_level=1)
+def p(func, mod, ctx): return M().visit(func)
+p""",
+            ),
+        ),
     },
     "04b-tracing-python": {
         2: (
@@ -108,6 +124,21 @@ Number
         ),
     },
     "05-constant-folding": {
+        2: (
+            (),
+            (
+                """
+class T(ConstantFolder):
+    def visit_let(self, let):
+        v = self.visit(let.value)
+        if isinstance(v, relay.Tuple) and isinstance(v.fields[0], (relay.Var, relay.Constant)):
+            self.memo_map[let.var] = v
+            return self.visit(let.body)
+        return super().visit_let(let)
+T
+""",
+            ),
+        ),
         4: (
             (),
             (
@@ -228,6 +259,23 @@ run_passes
         ),
     },
     "08-instruments": {
+        2: (
+            (),
+            (
+                """
+@instrument.pass_instrument
+class I:
+    def __init__(self):
+        self.changed, self.s = [], []
+    def run_before_pass(self, mod, info):
+        self.s.append((mod, len(self.changed)))
+    def run_after_pass(self, mod, info):
+        old, at = self.s.pop()
+        if old is not mod: self.changed.insert(at, info.name)
+I
+""",
+            ),
+        ),
         4: (
             (),
             (
@@ -409,6 +457,52 @@ p
             ),
         ),
     },
+    "15-memory": {
+        4: (
+            (),
+            (
+                """def plan(lives):
+    out, ends = {}, []
+    for l in sorted(lives, key=lambda l: l.born):
+        for i, e in enumerate(ends):
+            if e < l.born:
+                out[l.name] = i; ends[i] = l.dies; break
+        else:
+            out[l.name] = len(ends); ends.append(l.dies)
+    return {k: v % max(1, len(ends) - 1) if len(ends) > 6 else v for k, v in out.items()}
+plan""",
+            ),
+        ),
+    },
+    "16-dynamic-shapes": {
+        2: (
+            (),
+            (
+                """def shape(shapes, axis):
+    rank = len(shapes[0])
+    axis = axis + rank if axis < 0 else axis
+    for s in shapes[1:2]:
+        if len(s) != rank or any(s[i] != shapes[0][i] for i in range(rank) if i != axis):
+            raise ValueError('no')
+    out = list(shapes[0])
+    out[axis] = sum(s[axis] for s in shapes)
+    return tuple(out)
+shape""",
+            ),
+        ),
+        3: (
+            (),
+            (
+                """
+@transform.function_pass(opt_level=0)
+def b(func, mod, ctx):
+    new = [relay.var(p.name_hint, relay.TensorType([8 if isinstance(d, relay.Any) else d for d in p.checked_type.shape], 'float32')) for p in func.params]
+    return relay.Function(new, relay.bind(func.body, dict(zip(func.params, new))))
+b
+""",
+            ),
+        ),
+    },
     "17-time-travel": {
         2: (
             (),
@@ -431,6 +525,23 @@ FoldConstant
 FuseOps
 '''""",
             ),
+        ),
+    },
+    "19b-search-and-e-graphs": {
+        2: (
+            (
+                """def equal(pairs, a, b):
+    import numpy as np
+    ids = sorted({a, b, *(n for p in pairs for n in p)})
+    at = {n: i for i, n in enumerate(ids)}
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+    r = [at[x] for x, _ in pairs]; c = [at[y] for _, y in pairs]
+    _, label = connected_components(coo_matrix((np.ones(len(r)), (r, c)), shape=(len(ids),) * 2), directed=False)
+    return label[at[a]] == label[at[b]]
+equal""",
+            ),
+            (),
         ),
     },
     "19c-a-model-from-outside": {

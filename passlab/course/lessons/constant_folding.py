@@ -137,7 +137,14 @@ def values_that_may_be_moved(lesson: Names) -> Exercise:
         )
         .requires(
             "a call stays where it is",
-            lambda cls: folds_to(cls, "let %t = (exp(%x), 1f); %t.0 - %t.1", "let %t = (exp(%x), 1f); %t.0 - %t.1"),
+            lambda cls: all(
+                folds_to(cls, text, text)
+                for text in (
+                    "let %t = (exp(%x), 1f); %t.0 - %t.1",
+                    "let %t = (1f, exp(%x)); %t.0 - %t.1",
+                    "let %t = (%x, 1f, exp(%x)); %t.0 - %t.2",
+                )
+            ),
         )
         .asks("it is right about random tuples", folds_to, sum_of_fields)
     )

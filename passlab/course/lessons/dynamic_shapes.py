@@ -63,6 +63,7 @@ OTHERS = [
     for text in (
         "def @main(%x: Tensor[(3, ?), float32]) { tanh(transpose(%x)) }",
         "def @main(%x: Tensor[(?), float32], %y: Tensor[(2, ?), float32], %z: Tensor[(8), float32]) { (%x - %z, exp(%y)) }",
+        "def @main(%n: Tensor[(?, 2), int32], %b: Tensor[(?), bool]) { (%n * %n, logical_not(%b)) }",
     )
 ]
 
@@ -71,7 +72,9 @@ def same_values(pass_: Any, mod: Any) -> Any:
     """Whether the program for batches of eight computes what the program for any size does."""
     static, rng = pass_(mod), np.random.default_rng(0)
     inputs = [
-        rng.normal(size=[8 if isinstance(d, relay.Any) else int(d) for d in p.checked_type.shape]).astype("float32")
+        rng.normal(size=[8 if isinstance(d, relay.Any) else int(d) for d in p.checked_type.shape]).astype(
+            p.checked_type.dtype
+        )
         for p in mod["main"].params
     ]
     results = [relay.create_executor("vm", program).evaluate()(*inputs) for program in (mod, static)]
@@ -147,8 +150,14 @@ def a_shape_function(lesson: Names) -> Exercise:
             some_shapes,
             first=[([(2, 3), (4, 3)], 0), ([(2, 3), (2, 5)], -1)],
         )
-        .requires("shapes that do not fit are refused", lambda f: refuses(f, [(2, 3), (2, 4)], 0))
-        .requires("so are shapes of another rank", lambda f: refuses(f, [(2, 3), (2,)], 0))
+        .requires(
+            "shapes that do not fit are refused",
+            lambda f: refuses(f, [(2, 3), (2, 4)], 0) and refuses(f, [(2, 3), (1, 3), (2, 4)], 0),
+        )
+        .requires(
+            "so are shapes of another rank",
+            lambda f: refuses(f, [(2, 3), (2,)], 0) and refuses(f, [(2,), (3,), (2, 3)], 0),
+        )
     )
 
 

@@ -35,11 +35,12 @@ def of_level(level: Any) -> Any:
     return empty
 
 
-def growing(by: Any) -> Any:
-    """A pass that adds operators."""
+def growing(by: Any, inner: Any = None) -> Any:
+    """A pass that adds operators, after another one that it runs."""
 
-    @transform.module_pass(opt_level=0, name="grow")
+    @transform.module_pass(opt_level=0, name=f"grow{by}")
     def grow(mod: Any, ctx: Any) -> Any:
+        mod = inner(mod) if inner else mod
         body = mod["main"].body
         for _ in range(by):
             body = relay.tanh(body)
@@ -140,6 +141,11 @@ def count_the_changes(lesson: Names) -> Exercise:
             hint="passes run inside others: use a stack",
         )
         .requires("each change is counted", lambda cls: list(under(cls(), fold, fold).changed) == ["FoldConstant"] * 2)
+        .requires(
+            "a pass inside another one ends first",
+            lambda cls: list(under(cls(), growing(1, growing(2))).changed) == ["grow2", "grow1"],
+            hint="note the name when the pass ends, not when it begins",
+        )
         .asks(
             "it is right about random pipelines",
             lambda cls, names: in_pipeline(cls, names) == who_changed(names),

@@ -90,7 +90,7 @@ def solution(names):
     for name in names:
         kind = pattern_of(name)
         largest = max(map(pattern_of, groups[-1])) if groups else 8
-        if (kind <= 1 and largest in (0, 1, 2, 4)) or (kind in (2, 3) and largest <= 2):
+        if (kind <= 1 and largest in (0, 1, 2, 4)) or (kind == 2 and largest <= 2) or (kind == 3 and largest <= 1):
             groups[-1].append(name)
         else:
             groups.append([name])

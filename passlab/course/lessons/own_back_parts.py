@@ -314,6 +314,7 @@ answer_4 = plan
 def the_memory_plan(names: Names) -> Exercise:
     """Your memory plan."""
     chain = [Life("a", 1024, 0, 1), Life("b", 256, 1, 2), Life("c", 256, 2, 3)]
+    many = [Life(f"v{number}", 4, number, 20) for number in range(15)]
 
     return (
         Exercise("Your memory plan", expects=callable)
@@ -321,7 +322,7 @@ def the_memory_plan(names: Names) -> Exercise:
             "values that are alive at the same time are in different buffers",
             kept_apart,
             lambda rng: (lifetimes(rng),),
-            first=[(chain,)],
+            first=[(chain,), (many,)],
             hint=(
                 "kernel 1 reads `a` while it writes `b`",
                 "a buffer is free if its last value died before this one is born: `<`, and not `<=`",

@@ -110,7 +110,7 @@ def union_and_find(lesson: Names) -> Exercise:
         )
         .requires(
             "it is right for a chain of 3,000 pairs",
-            lambda equal: equal(chain, 0, 3000) is True and equal(chain, 0, 4000) is False,
+            lambda equal: bool(equal(chain, 0, 3000)) and not equal(chain, 0, 4000),
             hint="walk with a loop: calls within calls end at a depth of a thousand",
         )
     )

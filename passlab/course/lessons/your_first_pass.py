@@ -72,6 +72,15 @@ def as_program(text: Any) -> Any:
     return passlab.parse(f"def @main(%x: float32) {{ {text} }}")
 
 
+NESTED, NESTED_LEFT = (
+    passlab.parse(f"""def @main(%x: float32, %c: bool) {{
+      let %y = {text.format("exp(%x)")};
+      if (%c) {{ tanh({text.format("%y")}) }} else {{ let %z = {text.format("%x")}; %z + negative(%y) }}
+    }}""")
+    for text in ("negative(negative({}))", "{}")
+)
+
+
 def negations(text: Any, pass_: Any) -> Any:
     return count_ops(pass_(as_program(text))["main"])["negative"]
 
@@ -262,6 +271,11 @@ def a_pass_of_your_own(lesson: Names) -> Exercise:
             "one is left of each odd run, and all other operators",
             lambda pass_, text, left: passlab.structural_equal(pass_(as_program(text)), as_program(left)),
             chain_of_negations,
+        )
+        .requires(
+            "pairs in branches and in lets go as well",
+            lambda pass_: passlab.structural_equal(pass_(NESTED), NESTED_LEFT),
+            hint="a method of a mutator that you override has to visit the parts of its node",
         )
         .requires("a program without pairs comes back unchanged", lambda pass_: pass_(net) is net)
     )
