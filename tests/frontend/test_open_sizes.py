@@ -25,7 +25,6 @@ NEEDS_SIZES = {
     "DFT": "the factors of the transform are constants",
     "DequantizeLinear": "blocks are repeated a constant number of times",
     "Det": "written out for matrices of up to three rows",
-    "EyeLike": "the matrix is a constant",
     "GroupNormalization": "channels are grouped by a static reshape",
     "MaxUnpool": "the places are counted in a static shape",
     "QuantizeLinear": "blocks are repeated a constant number of times",
@@ -207,6 +206,32 @@ def test_windows_over_an_image_of_open_size_are_those_over_an_image_of_that_size
             for ours, expected in zip(results_of(proto, x), evaluate(mod, [x]), strict=True):
                 assert ours.shape == expected.shape, marks
                 np.testing.assert_allclose(ours, expected, rtol=1e-5, err_msg=marks)
+
+
+@pytest.mark.parametrize("op", ["Upsample", "Resize"])
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_scales_may_be_computed(op: str, mode: str) -> None:
+    settings = ', coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"' if op == "Resize" else ""
+    operands, opset = ("x, , s", 13) if op == "Resize" else ("x, s", 9)
+    text = 'g (float[N, C, H, W] x%s) => (float[n, c, h, w] y) { y = %s<mode = "%s"%s>(%s) }'
+    for height, width, scale in ((3, 4, 5 / 3), (5, 6, 2.0), (12, 7, 0.5)):
+        x, scales = (
+            np.random.default_rng(0).random((2, 3, height, width), dtype="float32"),
+            np.float32([1, 1, scale, 1.5]),
+        )
+        known = model(text % ("", op, mode, settings, operands), opset)
+        known.graph.initializer.append(onnx.numpy_helper.from_array(scales, "s"))
+        (expected,) = evaluate(from_onnx(known, shape={"x": x.shape})[0], [x])
+        # As in onnxruntime, the product of a size and a scale is a float32.
+        assert expected.shape[2:] == tuple(np.floor(np.float32([height, width]) * scales[2:]).astype(int))
+        (y,) = results_of(model(text % (", float[4] s", op, mode, settings, operands), opset), x, scales)
+        np.testing.assert_allclose(y, expected, rtol=1e-5)
+
+
+def test_ones_on_a_diagonal_of_a_matrix_of_open_size() -> None:
+    for offset in (0, -1, 2):
+        proto = model(f"g (float[N, M] x) => (int32[n, m] y) {{ y = EyeLike<k = {offset}, dtype = 6>(x) }}")
+        np.testing.assert_array_equal(results_of(proto, np.zeros((3, 4), "float32"))[0], np.eye(3, 4, offset))
 
 
 def test_padding_round_an_axis_of_open_length_by_widths_known_or_computed() -> None:

@@ -157,6 +157,17 @@ def test_constants_that_change_nothing_are_dropped_and_those_that_widen_are_kept
     assert "Mul" in ops(lab.simplify(proto))
 
 
+def test_a_cast_to_the_type_that_is_there_is_dropped() -> None:
+    proto = model(
+        "g (float[2] x, bool[2] t) => (float[2] y) { n = Not(t) b = Cast<to = 9>(n) f = Cast<to = 1>(x) y = Where(b, f, x) }"
+    )
+    assert ops(lab.simplify(proto)) == ["Not", "Where"]
+    kept = model(
+        "g (float[2] x) => (bool[2] y) { f = Cast<to = 11>(x) z = IsNaN(f) c = Cast<to = 6>(z) y = Cast<to = 9>(c) }"
+    )
+    assert "Cast" in ops(lab.simplify(kept))
+
+
 def test_no_size_is_below_zero_so_a_choice_by_that_is_decided() -> None:
     proto = model(
         "g (float[N, K] x, float[K] v) => (float[a, b] y) { s = Shape(x) e = Equal(s, minus) w = Where(e, ones, s) y = Expand(v, w) }",

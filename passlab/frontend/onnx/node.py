@@ -86,9 +86,9 @@ class OnnxNode(ModelNode):
         return bool(self.integer(name, int(default)))
 
     def number(self, name: str, default: D = _MISSING) -> float | D:
-        """Return a number attribute."""
+        """Return a number attribute; a default is rounded to float32, as the numbers in a model are."""
         result: float | D = self.attribute(name, (float, int), default)
-        return result
+        return float(np.float32(result)) if result is default and isinstance(result, float) else result
 
     def text(self, name: str, default: D = _MISSING) -> str | D:
         """Return a text attribute."""

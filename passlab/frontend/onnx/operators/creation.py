@@ -7,7 +7,7 @@ import numpy as np
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.tensors import dtype_of
-from passlab.frontend.sizes import product
+from passlab.frontend.sizes import product, sizes_of
 from passlab.ir.expr import Expr
 from passlab.ir.types import Any
 
@@ -68,11 +68,17 @@ def constant_of_shape(n: OnnxNode, target: Expr) -> Expr:
 
 @onnx_operator("EyeLike", 9, 22)
 def eye_like(n: OnnxNode, x: Expr) -> Expr:
-    """A constant with ones on a diagonal."""
-    rows, columns = n.static_shape(x)
-    n.check_size(rows, columns)
-    dtype = dtype_of(n.integer("dtype")) if n.has("dtype") else n.dtype(x)
-    return n.constant(np.eye(rows, columns, n.integer("k", 0)), dtype)
+    """A constant with ones on a diagonal; a comparison of row and column numbers where the sizes are not known."""
+    dtype, offset = dtype_of(n.integer("dtype")) if n.has("dtype") else n.dtype(x), n.integer("k", 0)
+    sizes = sizes_of(n, x)
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) == 2:
+        n.check_size(*known)
+        return n.constant(np.eye(known[0], known[1], offset), dtype)
+    lengths = [n.constant(size, "int64") if isinstance(size, int) else n.scalar(size) for size in sizes]
+    zero, one = n.constant(0, "int64"), n.constant(1, "int64")
+    rows, columns = (n("arange", zero, length, one, dtype="int64") for length in lengths)
+    return n.cast(n("equal", n("reshape", n("add", rows, offset), newshape=[-1, 1]), columns), dtype)
 
 
 @onnx_operator("Range", 11, 27)

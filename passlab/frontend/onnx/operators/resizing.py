@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from functools import reduce
 
+import numpy as np
+
 from passlab.frontend.interpolation import Resizing
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
@@ -26,13 +28,15 @@ _POLICIES = ("stretch", "not_larger", "not_smaller")
 def upsample(n: OnnxNode, x: Expr, scales: Expr | None = None) -> Expr:
     """As Resize with asymmetric coordinates."""
     if n.version == 1:
-        factors = [1.0, 1.0, n.number("height_scale"), n.number("width_scale")]
+        factors: list[float] | None = [1.0, 1.0, n.number("height_scale"), n.number("width_scale")]
     else:
-        factors = n.numbers("scales") if scales is None else _numbers(n, scales, "the scales")
+        factors = n.numbers("scales") if scales is None else _known_scales(n, scales)
     method = _METHODS[n.choice("mode", "nearest", tuple(_METHODS))]
     # Lengths and scale are filled in for each axis.
-    resizing = Resizing(0, 0, 1.0, method, "asymmetric", "floor", -0.75, False, False)
-    return _by_scales(n, x, list(range(n.rank(x))), factors, resizing)
+    resizing, axes = Resizing(0, 0, 1.0, method, "asymmetric", "floor", -0.75, False, False), list(range(n.rank(x)))
+    if factors is None and scales is not None:
+        return _by_computed_scales(n, x, axes, scales, resizing)
+    return _by_scales(n, x, axes, factors or [], resizing)
 
 
 @onnx_operator("Resize", 10, 11, 13, 18, 19)
@@ -63,7 +67,10 @@ def resize(
         return _by_sizes(n, x, axes, sizes, resizing, region)
     if scales is None:
         n.refuse("needs scales or sizes")
-    return _by_scales(n, x, axes, _numbers(n, scales, "the scales"), resizing, region)
+    factors = _known_scales(n, scales)
+    if factors is None and region is None:
+        return _by_computed_scales(n, x, axes, scales, resizing)
+    return _by_scales(n, x, axes, factors or _numbers(n, scales, "the scales"), resizing, region)
 
 
 _COORDINATES = (*COORDINATES, "half_pixel_symmetric")
@@ -71,6 +78,28 @@ _COORDINATES = (*COORDINATES, "half_pixel_symmetric")
 
 def _numbers(n: OnnxNode, x: Expr, what: str) -> list[float]:
     return [float(entry) for entry in n.constant_value(x, what).reshape(-1)]
+
+
+def _known_scales(n: OnnxNode, scales: Expr) -> list[float] | None:
+    return None if n.value(scales) is None else _numbers(n, scales, "the scales")
+
+
+def _by_computed_scales(n: OnnxNode, x: Expr, axes: list[int], scales: Expr, resizing: Resizing) -> Expr:
+    """Resize by factors that are computed. The batch and the channels of an image stay as they are."""
+    chosen = [(at, axis) for at, axis in enumerate(axes) if axis > 1 or len(axes) < n.rank(x) or n.rank(x) < 3]
+    parts = []
+    for at, axis in chosen:
+        scale = n.cast(n.scalar(n("take", scales, n.constant([at], "int64"), axis=0)), "float32")
+        parts.append((axis, _scaled(n, x, axis, scale), n.cast(scale, "float64")))
+    return resize_open_axes(n, x, parts, resizing)
+
+
+def _scaled(n: OnnxNode, x: Expr, axis: int, scale: Expr) -> Expr:
+    """Return the length of an axis times a float32 scalar, rounded down, int64.
+
+    As in onnxruntime, the product is a float32: 3 times the nearest number to 5/3 is 5, and not 4.
+    """
+    return n.cast(n("floor", n("multiply", n.cast(_scalar_size(n, x, axis), "float32"), scale)), "int64")
 
 
 def _by_sizes(
@@ -142,17 +171,14 @@ def _by_scales(
             return _dynamic(n, x, n("multiply", spatial, factors), resizing)
         parts = []
         for axis, scale in resized:
-            factor = n.constant(scale, "float64")
-            length = n.cast(_scalar_size(n, x, axis), "float64")
-            parts.append((axis, n.cast(n("floor", n("multiply", length, factor)), "int64"), factor))
+            parts.append((axis, _scaled(n, x, axis, n.constant(scale, "float32")), n.constant(scale, "float64")))
         return resize_open_axes(n, x, parts, resizing)
     lengths = n.static_shape(x, [axis for axis, _ in resized])
-    counts = [math.floor(length * scale) for length, (_, scale) in zip(lengths, resized, strict=True)]
-    if region:
-        counts = [
-            math.floor(length * scale * (region[at + len(axes)] - region[at]))
-            for at, (length, (_, scale)) in enumerate(zip(lengths, resized, strict=True))
-        ]
+    shares = [region[at + len(axes)] - region[at] if region else 1.0 for at in range(len(resized))]
+    counts = [
+        math.floor(np.float32(length * share) * np.float32(scale))
+        for length, (_, scale), share in zip(lengths, resized, shares, strict=True)
+    ]
     return resize_axes(
         n,
         x,

@@ -11,10 +11,12 @@ from passlab.frontend.onnx.export.protos import attribute_value, rename_inputs
 from passlab.frontend.onnx.package import onnx
 from passlab.frontend.onnx.tensors import array_of
 from passlab.frontend.onnx.tidy.graph import RANDOM, ModelGraph, attributes_key
-from passlab.ir.types import SizeVar
-from passlab.op.dtypes import Array
+from passlab.ir.types import SizeVar, TensorType
+from passlab.op.dtypes import Array, array_dtype
 
 SMALL = 4096  # bytes of a constant that is computed in any case
+# Their results are bool.
+TRUTHS = ("And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "Or", "Xor")
 # Weights are stored in few bits before these operators, which make floats of them.
 WIDENING = {"DequantizeLinear", "MatMulNBits", "DequantizeBFP", "Cast"}
 
@@ -78,7 +80,7 @@ def merge_equal(graph: ModelGraph) -> bool:
 
 
 def drop_copies(graph: ModelGraph) -> bool:
-    """Read the operand of a node that returns it unchanged: Identity, Dropout, a reshape to the same shape."""
+    """Read the operand of a node that returns it unchanged: Identity, Dropout, a reshape or cast to what it is."""
     same: dict[str, str] = {}
     for node in graph.nodes:
         if node.op_type in RANDOM or not node.output or _is_read(graph, node.output[1:]):
@@ -87,6 +89,7 @@ def drop_copies(graph: ModelGraph) -> bool:
         expr = graph.facts.expr(result)
         for name in node.input:
             is_copy = node.op_type == "Identity" or (expr is not None and graph.facts.expr(name) is expr)
+            is_copy = is_copy or (node.op_type == "Cast" and _element(graph, name) == attribute_value(node, "to"))
             if (
                 name
                 and is_copy
@@ -99,6 +102,14 @@ def drop_copies(graph: ModelGraph) -> bool:
         graph.alias(same)
         return len(graph.nodes) != before
     return False
+
+
+def _element(graph: ModelGraph, name: str) -> int:
+    """Return ONNX's number of the element type of a tensor, 0 if it is not known."""
+    package, expr = onnx(), graph.facts.expr(name)
+    if expr is not None and isinstance(ty := expr.checked_type, TensorType):
+        return int(package.helper.np_dtype_to_tensor_dtype(array_dtype(ty.dtype)))
+    return int(package.TensorProto.BOOL) if graph.producer(name, *TRUTHS) is not None else 0
 
 
 def _is_read(graph: ModelGraph, names: Any) -> bool:
