@@ -6,6 +6,7 @@ views of `display`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,9 @@ def static_twins(view: View) -> dict[str, Any]:
     with rooms.gc_pause.building():
         twin = view.twin()
         html, text = rooms.html.with_shared_styles(twin.html()), twin.for_terminal().text()
-        return {OUTPUT: {"version": 1}, "text/html": str(html), "text/plain": text}
+        forms = {"text/html": str(html), "text/plain": text}
+        marimo = sys.modules.get("marimo")  # which shows a tab for each form, also for those that it does not know
+        return forms if marimo and marimo.running_in_notebook() else {OUTPUT: {"version": 1}, **forms}
 
 
 def _prediction(asked: Any, include: Any = None, exclude: Any = None) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import socket
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.lab_page import READY_MS, browser
+from tests.display.view_examples import EXAMPLES
 
 pytest.importorskip("marimo")
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
@@ -111,6 +114,27 @@ def _wait_for(address: str, server: subprocess.Popen[bytes]) -> None:
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             time.sleep(0.1)
     raise AssertionError("marimo did not start")
+
+
+def test_an_exported_notebook_has_every_view_in_its_rich_form(tmp_path: Path) -> None:
+    """`marimo export html` keeps the widget of each view, or its HTML where it has no widget; no form is a mere text."""
+    cells = [f"@app.cell\ndef _(EXAMPLES):\n    EXAMPLES[{name!r}]()\n" for name in sorted(EXAMPLES)]
+    start = "@app.cell\ndef _():\n    from tests.display.view_examples import EXAMPLES\n    return (EXAMPLES,)\n"
+    head, foot = "import marimo\n\napp = marimo.App()\n", 'if __name__ == "__main__":\n    app.run()\n'
+    (tmp_path / "all.py").write_text("\n\n".join([head, start, *cells, foot]), encoding="utf-8")
+    command = [sys.executable, "-m", "marimo", "export", "html", "all.py", "-o", "all.html", "--no-sandbox"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "all.html").read_text(encoding="utf-8").partition('"session":')[2].lstrip()
+    session, _ = json.JSONDecoder(strict=False).raw_decode(page)
+    forms = dict(zip(sorted(EXAMPLES), [cell["outputs"][0]["data"] for cell in session["cells"][1:]], strict=True))
+    forms = {name: data.get("application/vnd.marimo+mimebundle", data) for name, data in forms.items()}
+    assert [name for name, data in forms.items() if set(data) != {"text/html"}] == []
+    live = [name for name, data in forms.items() if "marimo-anywidget" in data["text/html"]]
+    assert live == [name for name in sorted(EXAMPLES) if EXAMPLES[name]().script]
 
 
 @pytest.mark.parametrize("look", [".pl-module", ".pl-pipeline", ".pl-stepper", ".pl-timing"])
