@@ -160,7 +160,7 @@ def _browser() -> Finding:
 
 
 def _threads() -> Finding:
-    """Say how many threads a run has, and when fewer would be faster: those of BLAS wait by spinning."""
+    """Say how many threads a run has, and when fewer would be faster: the threads of BLAS wait by spinning."""
     count, processors = thread_count(), os.cpu_count() or 1
     there = min(quota() or processors, processors)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0

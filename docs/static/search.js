@@ -6,6 +6,7 @@
 const NAME = 17; // of a word in the title of a page
 const TITLE = 15; // in one of its headings
 const TEXT = 5;
+const MOST = 30; // pages that an answer lists
 
 // Words that people type for what a page calls otherwise: they count as words of its headings.
 const TYPED = `
@@ -14,14 +15,14 @@ explanation/comparison: alternative alternatives versus vs compared competitor d
 explanation/numeric-contracts: tolerance atol rtol ulp floating point precision allclose
 explanation/recordings-are-cheap: cost overhead sharing free cache
 explanation/sharp-bits: gotcha gotchas pitfalls surprising caveats
-explanation/speed: benchmark fast slow performance latency
+explanation/speed: benchmark fast slow performance latency long take duration
 how-to/comparing-pipelines: ab pass order ordering phase what-if ablation
 how-to/course: homework grading students teacher class canvas moodle assignment solution solutions answers answer certificate
-how-to/devices: gpu cuda accelerator heterogeneous placement
-how-to/finding-faults: bisect bisection miscompile miscompilation wrong result incorrect bug git optimization accuracy debug delta reduce reduction shrink minimise minimize creduce testcase
+how-to/devices: gpu cuda accelerator heterogeneous placement number cores
+how-to/finding-faults: bisect bisection miscompile miscompilation wrong result incorrect bug git optimization accuracy debug delta reduce reduction shrink minimise minimize creduce testcase report validate validation
 how-to/for-compiler-engineers: pandas dataframe json csv picture figure paper png svg plot export level optimization peak visualize visualise draw
-how-to/for-model-owners: convert conversion inference optimise optimize variable length dynamic shape benchmark latency memory checkpoint deploy performance safetensors fp16 cancel accuracy
-how-to/for-pass-authors: ir dump debug unit regression ci pytest transformation optimization custom own visitor mutator ast walk traverse
+how-to/for-model-owners: convert conversion inference optimise optimize variable length dynamic shape benchmark latency memory checkpoint deploy performance safetensors fp16 cancel accuracy activations intermediate layer layers
+how-to/for-pass-authors: ir dump debug unit regression ci pytest transformation optimization custom own visitor mutator ast walk traverse create insert node build
 how-to/for-teachers: slides slide presentation powerpoint
 how-to/fuzzing: fuzzer random seed reproducible property testing hypothesis nnsmith
 how-to/gcc: gimple rtl tree ipa
@@ -33,11 +34,11 @@ how-to/old-programs: tvm import porting migrate migration modulenotfounderror
 how-to/recordings: share send colleague email report html page export
 how-to/running: executor interpreter jit backend cpu numba performance
 how-to/searching-on-several-machines: multiprocessing parallel cluster slurm distributed cancel
-how-to/shipping: deploy production serialize export standalone
-how-to/time-travel: reverse backwards debugger gdb rr step watchpoint
+how-to/shipping: deploy production serialize export standalone docker edge
+how-to/time-travel: reverse backwards debugger gdb rr step watchpoint through trace program run
 how-to/torch-compile: inductor dynamo graph break guard tlparse pytorch
 how-to/triton: gpu ptx sass ttir ttgir cuda kernel
-how-to/troubleshooting: faq help problem crash crashed died killed install setup upgrade docker container offline proxy internet windows macos linux permission slow freeze freezes stuck spinner empty white blank broken telemetry privacy error message traceback oom applied nothing
+how-to/troubleshooting: faq help problem crash crashed died killed install setup upgrade docker container offline proxy internet windows macos linux permission slow freeze freezes stuck spinner empty white blank broken telemetry privacy error message traceback oom applied nothing infinite loop endless bug issue cost free price
 how-to/writing-a-pass: custom own optimization transformation create tutorial
 how-to/writing-an-exercise: quiz homework task autograder
 how-to/writing-an-operator: custom own op kernel relation schema
@@ -51,7 +52,7 @@ lessons/13c-quantisation: int8 quantization qat calibration
 lessons/16-dynamic-shapes: variable length
 lessons/index: course tutorial learn beginner exercises
 reference/command-line: cli terminal shell script options
-reference/errors: exception exceptions mismatch catch
+reference/errors: exception exceptions mismatch catch undefined unbound undeclared
 reference/glossary: definition term terms meaning
 reference/hosts: kaggle deepnote databricks vscode pycharm colab jupyterlite accessibility screen reader colour color blind contrast
 reference/keys: shortcut shortcuts hotkey hotkeys cheat sheet cheatsheet zoom font size
@@ -62,7 +63,7 @@ reference/operators: op ops supported layer nhwc nchw layout signature
 reference/ownership: copy alias mutate thread threads concurrent
 reference/passes: dce dead code elimination cse inlining optimization optimisation list
 reference/relay-text: syntax comments literal
-reference/versions: changelog semver upgrade release deprecation deprecated python compatibility supported mypy pyright types typing stubs
+reference/versions: changelog semver upgrade release deprecation deprecated python compatibility supported mypy pyright types typing stubs roadmap plan future
 tutorials/first-hour-torch-compile: inductor dynamo graph break
 `;
 
@@ -117,7 +118,8 @@ if (typeof Search !== "undefined") {
       }
     }
     const isFound = page => held.get(page) >= all * 0.45 && !without.has(page);
-    return [...scores].filter(([page]) => isFound(page)).map(([page, score]) =>
+    const likeliest = [...scores].filter(([page]) => isFound(page)).sort((a, b) => b[1] - a[1]).slice(0, MOST);
+    return likeliest.map(([page, score]) =>
       [index.docnames[page], index.titles[page], "", null, score / all, index.filenames[page], SearchResultKind.text]);
   };
 }

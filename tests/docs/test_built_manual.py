@@ -193,6 +193,18 @@ STRANGERS = [
     ("list all operators", "reference/operators"),
     ("types mypy", "reference/versions"),
     ("vm instructions", "reference/instructions"),
+    ("get intermediate activations", "how-to/for-model-owners"),
+    ("create new node", "how-to/for-pass-authors"),
+    ("step through program", "how-to/time-travel"),
+    ("undefined variable error", "reference/errors"),
+    ("infinite loop", "how-to/troubleshooting"),
+    ("roadmap", "reference/versions"),
+    ("compare two versions of clang", "how-to/llvm"),
+    ("why did validation fail", "explanation/how-validation-decides"),
+    ("tolerance too strict", "explanation/numeric-contracts"),
+    ("who wrote this line", "tutorials/explorer"),
+    ("student progress", "how-to/course"),
+    ("how long does it take", "explanation/speed"),
 ]
 QUESTIONS = [*ASKED, *MORE, *TYPED, *STRANGERS]
 HEADINGS = [
