@@ -21,7 +21,7 @@ import reprlib
 import sys
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -154,20 +154,31 @@ def _convert_all(cls: Any, values: dict[str, Any]) -> dict[str, Any]:
 
 
 _SIMPLE = (bool, int, float, str)
+# Kinds of values with others in them: what they are called, and whether a value is one.
+_KINDS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
+    Sequence: ("a list", lambda value: isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))),
+    Mapping: ("a dict", lambda value: isinstance(value, Mapping)),
+    Callable: ("a function", callable),
+}
 
 
 def _convert(title: str, name: str, hint: Any, value: Any) -> Any:
-    """Check a value against an annotation of bool, int, float, str and None; accept any value for other annotations."""
+    """Check a value against an annotation of bool, int, float, str, None, lists, dicts and functions.
+
+    Any value is accepted for other annotations. What is in a list or a dict is left to the pass.
+    """
     if isinstance(value, (np.bool_, np.integer, np.floating)):
         value = value.item()
     union = typing.get_origin(hint) in (typing.Union, types.UnionType)
     choices = typing.get_args(hint) if union else (hint,)
-    if not all(choice in _SIMPLE or choice is type(None) for choice in choices):
+    kinds = [typing.get_origin(choice) for choice in choices]
+    known = (*_SIMPLE, type(None))
+    if not all(choice in known or kind in _KINDS for choice, kind in zip(choices, kinds, strict=True)):
         return value
     if value is None and type(None) in choices:
         return None
-    for choice in choices:
-        if type(value) is choice:
+    for choice, kind in zip(choices, kinds, strict=True):
+        if type(value) is choice or (kind in _KINDS and _KINDS[kind][1](value)):
             return value
     if bool in choices and type(value) is int and value in (0, 1):
         return bool(value)
@@ -175,7 +186,8 @@ def _convert(title: str, name: str, hint: Any, value: Any) -> Any:
         return int(value)
     if float in choices and type(value) is int:
         return float(value)
-    expected = " or ".join("None" if c is type(None) else c.__name__ for c in choices)
+    names = [_KINDS[kind][0] if kind in _KINDS else c.__name__ for c, kind in zip(choices, kinds, strict=True)]
+    expected = " or ".join("None" if name == "NoneType" else name for name in names)
     raise PassTypeError(
         Diagnostic(f"{title}: bad value for the option `{name}`", expected=expected, found=reprlib.repr(value))
     )

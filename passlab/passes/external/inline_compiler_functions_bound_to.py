@@ -16,6 +16,7 @@ keep:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from passlab.analysis.state import Movability
@@ -38,7 +39,7 @@ class InlineCompilerFunctionsBoundTo(ModulePass):
     recursive or used as values. Raises `PassValueError` for names that the module does not have.
     """
 
-    global_vars: Any = ()
+    global_vars: Sequence[Any] = ()
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         names = {getattr(g, "name_hint", g) for g in self.global_vars}

@@ -35,7 +35,7 @@ FAULTS = (
           Mutation("truncated_quotient", "replace statement", 3, "return it.value.left.args[0]\nit"),
           dataflow("add(divide(multiply(%x, 3), %y), %x)", "%x: Tensor[(4), int32], %y: Tensor[(4), int32]"), PLAIN,
           "kernel", "divide"),
-    Fault("the mean of integers in their own dtype", "cast", Mutation("_mean", "replace name", 37, "np.floor_divide"),
+    Fault("the mean of integers in their own dtype", "cast", Mutation("reduce:_mean", "replace name", 37, "np.floor_divide"),
           dataflow("add(mean(multiply(%x, 3), axis=[1]), 1)", "%x: Tensor[(3, 4), int32]"), PLAIN, "kernel", "mean"),
     Fault("the last of equal maxima wins", "tie", Mutation("_arg_kernel.kernel", "negate condition", 3),
           dataflow("(tanh(%x), argmax(nn.relu(%y), axis=[1]))", MATRIX), PLAIN, "kernel", "argmax"),
