@@ -73,7 +73,7 @@ export class DiffPane {
     this.box = this.rows.box;
     this.box.classList.add("pl-code", "pl-diff");
     this.map = el("canvas", "pl-map");
-    this.map.title = "where the changes are";
+    this.map.title = "Overview of the changes";
     this.element = el("div", "pl-pane", this.box, this.map);
     this.listen();
   }

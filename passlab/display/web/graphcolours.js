@@ -10,8 +10,8 @@ export class Colours {
     this.name = "family";
     this.values = /** @type {Record<string, (number | null)[]>} */ ({});
     this.element = el("select", "pl-colours");
-    this.element.title = "what the colours of the boxes mean";
-    this.element.setAttribute("aria-label", "what the colours of the boxes mean");
+    this.element.title = "Legend: what the colours mean";
+    this.element.setAttribute("aria-label", "Legend: what the colours mean");
     this.element.addEventListener("change", () => {
       this.name = this.element.value;
       onChange();
