@@ -203,12 +203,16 @@ def test_what_is_no_pass_is_said_and_the_last_answer_stays(asked):
     expect(page.locator(".pl-edit-problem")).to_be_hidden()
 
 
-def test_a_page_without_a_kernel_has_no_such_buttons(rec, chrome, tmp_path):
+def test_a_page_without_a_kernel_has_no_such_buttons_nor_words_for_them(rec, chrome, tmp_path):
     rec.to_html(tmp_path / "rec.html")
     page = chrome.new_page()
     page.goto((tmp_path / "rec.html").as_uri())
     expect(page.locator(".pl-pipeline")).to_be_visible()
     expect(page.get_by_role("button", name="what if")).to_have_count(0)
+    page.locator(".pl-pipeline").press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("compare with another")
+    expect(page.get_by_role("dialog")).not_to_contain_text("what if")
+    expect(page.locator(".pl-hints")).not_to_contain_text("what if")
     page.close()
 
 

@@ -228,7 +228,8 @@ export class ComparePane {
       ...(pair && "operators" in pair && pair.operators.length ? [chips(pair.operators)] : []),
     );
     this.diff.element.hidden = !difference;
-    this.note.hidden = !!pair;
+    this.note.hidden = !!difference || (!!pair && !same);
+    if (same) this.note.textContent = "There is no line to show: choose a row with ≠, or two other steps above.";
     if (difference) this.diff.show(difference, difference.before, difference.after, difference, ...difference.nodes);
     this.showFunctions();
     this.find.update();

@@ -190,8 +190,9 @@ export function explorer({ model, el: host }) {
   const basic = actions(root, passes, step, selection),
     bindings = /** @type {Bindings} */ ({
       ...basic,
-      x: () => modes.toggle("compare"),
-      w: () => modes.toggle("what if"),
+      // A page has no kernel that could run another pipeline.
+      ...(modes.buttons.includes(modes.compare) ? { x: () => modes.toggle("compare") } : {}),
+      ...(modes.buttons.includes(modes.whatIf) ? { w: () => modes.toggle("what if") } : {}),
       e: () => goToFault(),
       "Ctrl+f": () => {
         passes.element.hidden = true;
