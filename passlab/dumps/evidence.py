@@ -545,7 +545,7 @@ def settle(steps: list[Step], traits: Traits, units: Mapping[str, Unit]) -> None
         judge_nested(steps, begins=any(step.before_body is not None for step in steps))
     if traits.starts_unchanged:
         for step in steps:
-            if step.verdict == "unknown" and step.name == "pipeline-start":
+            if step.verdict == "unknown" and step.name == "pipeline-start" and step.note != CUT_OFF:
                 step.verdict = "unchanged"
 
 

@@ -349,17 +349,22 @@ def read(path_or_stream: Any, format: str | None = None) -> TextRecording:
         path = Path(path_or_stream)
         if not path.exists():
             raise DumpError(Diagnostic(f"there is no file or folder {path}"))
-        if path.is_dir():
-            return _read_folder(path, chosen)
-        if _is_tar(path):
-            hint = "unpack it (`tar xf`), and read the folder"
-            raise DumpError(Diagnostic(f"{path.name} is an archive", hint=hint))
-        return _read_stream(open_file(path), chosen)
+        try:
+            if path.is_dir():
+                return _read_folder(path, chosen)
+            if _is_tar(path):
+                hint = "unpack it (`tar xf`), and read the folder"
+                raise DumpError(Diagnostic(f"{path.name} is an archive", hint=hint))
+            return _read_stream(open_file(path), chosen)
+        except OSError as error:  # a file that is gone since the folder was listed, or that this user may not read
+            hint = "a compiler may still write there: read it again"
+            raise DumpError(Diagnostic(f"{path.name} cannot be read: {error}", hint=hint)) from error
     if isinstance(path_or_stream, (bytes, bytearray, memoryview)):
         return _read_stream(BytesSource(bytes(path_or_stream)), chosen)
     if hasattr(path_or_stream, "read"):
         stream = getattr(path_or_stream, "buffer", path_or_stream)  # the bytes below an open text file
-        name = str(getattr(path_or_stream, "name", "") or "dump")
+        name = getattr(path_or_stream, "name", "")  # an unnamed file has a number there
+        name = name if isinstance(name, str) and name else "0" if name == 0 else "dump"
         return _read_stream(spool(stream, "standard input" if name in ("<stdin>", "0") else Path(name).name), chosen)
     hint = "a path, an open file, or bytes; `passlab.dumps.read_text(text)` reads a text"
     raise DumpError(Diagnostic(f"{type_in_words(path_or_stream)} is not a dump", hint=hint))

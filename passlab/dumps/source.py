@@ -19,7 +19,7 @@ from xml.sax.saxutils import unescape
 
 from passlab import limits
 from passlab.dumps.onnx_text import model_text
-from passlab.errors import Diagnostic, DumpError
+from passlab.errors import Diagnostic, DumpError, PasslabError
 
 CHUNK = 4 * 2**20  # bytes that a scan reads at once
 LONGEST_LINE = 64 * 2**20  # bytes after which a scan stops looking for the end of a line
@@ -168,6 +168,8 @@ def spool(stream: Any, name: str) -> DumpSource:
         if isinstance(first, str):
             return BytesSource((first + stream.read()).encode("utf-8", "surrogateescape"), name)
         source = spool_chunks(_rest(stream, first), name)
+    except PasslabError:
+        raise
     except UNPACKING_ERRORS as error:
         raise DumpError(Diagnostic(f"{name} cannot be read: {error}")) from error
     if getattr(stream, "is_cut", False):
@@ -184,13 +186,22 @@ def _rest(stream: Any, first: bytes) -> Iterator[bytes]:
 
 
 def spool_chunks(data: Iterable[bytes], name: str, note: str = "") -> DumpSource:
-    """Write chunks into a temporary file, and return that as a source. Raises `LimitError` for too many bytes."""
+    """Write chunks into a temporary file, and return that as a source.
+
+    Raises `LimitError` for too many bytes, and `DumpError` for a file that cannot be written.
+    """
     copy: Path | None = None
     try:
         with tempfile.NamedTemporaryFile("wb", prefix="passlab-dump-", delete=False) as file:
             copy = Path(file.name)
             for chunk in data:
-                file.write(chunk)
+                try:
+                    file.write(chunk)
+                    file.flush()
+                except OSError as error:
+                    hint = f"free some space in {tempfile.gettempdir()}, or set TMPDIR to another folder"
+                    what = f"the copy of {name} cannot be written: {error.strerror or error}"
+                    raise DumpError(Diagnostic(what, hint=hint)) from error
                 limits.check("dump_bytes", file.tell(), f"reading {name}")
         source, copy = FileSource(copy, name, temporary=True), None
         source.note = note

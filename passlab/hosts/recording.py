@@ -20,6 +20,7 @@ from passlab.hosts.compilers import SECONDS, Command, Run, command_of, run, with
 from passlab.recorders.torch import record as record_torch
 
 _TARGET = re.compile(r"--?(?:mtriple|march|mcpu|mattr|O[0-3]\Z)")
+FULL = 2**16  # bytes of a disk below which it is full: the last files do not fit
 HEAD = 2000  # characters of what a tool said that an error shows
 
 
@@ -46,6 +47,7 @@ def record(
     with tempfile.TemporaryDirectory() as folder:
         words = recording_words(parsed, whole, folder)
         done = run(words, seconds)
+        is_full = bool(parsed.tool.folder) and shutil.disk_usage(folder).free < FULL
         with done.err:
             recording = _recording(parsed, words, done, Path(folder), save)
         if reports:
@@ -54,6 +56,8 @@ def record(
     if parsed.tool.name == "llc":
         recording.target = parsed.line([word for word in words if _TARGET.match(word)])
     recording.name = f"{parsed.program} {Path(parsed.input).name}".strip()
+    if is_full:
+        recording.notes.insert(0, f"the disk is full: files of {parsed.program} may be cut off or missing")
     if done.trouble:
         recording.notes.insert(0, f"the run of {parsed.program} did not end well: {done.trouble}")
     return recording

@@ -1,10 +1,12 @@
 """Dumps that gzip compressed, damaged ones and ones that unpack to too much included."""
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -122,3 +124,36 @@ def test_what_other_programs_compressed_is_named(magic, tool):
     with pytest.raises(DumpError, match="is compressed") as error:
         read(magic + bytes(100))
     assert tool in error.value.diagnostics[0].hint
+
+
+@pytest.mark.parametrize("pack", [io.BytesIO, gzip.compress, lambda text: text.replace(b"\n", b"\r\n")])
+def test_a_full_disk_is_said_once_with_a_cure(pack, temporary_files, monkeypatch):
+    given = pack(writer.llvm_dump(writer.run(1), "both").encode())
+    written = tempfile.NamedTemporaryFile
+
+    def full(*args, **options):
+        file = written(*args, **options)
+
+        def write(data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        file.write = write
+        return file
+
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", full)
+    with pytest.raises(DumpError) as error:
+        read(given)
+    (said,) = error.value.diagnostics
+    assert said.message.count("cannot be") == 1
+    assert "No space left" in said.message
+    assert "TMPDIR" in said.hint
+    assert list(temporary_files.iterdir()) == []
+
+
+def test_a_file_that_is_gone_while_a_folder_is_read_is_told(tmp_path, monkeypatch):
+    names = ["module_0001.jit_f.before_optimizations.txt", "module_0001.jit_f.0001.p.after_dce.txt"]
+    (tmp_path / names[0]).write_text("HloModule f\n")
+    monkeypatch.setattr(Path, "rglob", lambda path, _: [path / name for name in names])
+    monkeypatch.setattr(Path, "is_file", lambda path: True)
+    with pytest.raises(DumpError, match="cannot be read"):
+        read(tmp_path)

@@ -1,8 +1,11 @@
 """Folders of JAX, XLA and IREE: what each stage of a program left is one recording, and every file is in it."""
 
+import random
+
 import pytest
 
 from passlab.dumps import read
+from tests.dumps import corpus
 
 HLO = "HloModule jit_{name}\n\nENTRY main {{\n  p = f32[4] parameter(0)\n  ROOT r = f32[4] {op}(p)\n}}\n"
 MODULE = "module @{kernel} {{\n  func.func @{kernel}(%arg0: f32) -> f32 {{\n    %0 = {op} %arg0 : f32\n    return %0 : f32\n  }}\n}}\n"
@@ -107,3 +110,32 @@ def test_phases_of_iree_are_followed_by_the_code_of_its_executables(tmp_path):
         *(("LLVM IR, linked", "unchanged"), ("LLVM IR, optimized", "changed"), ("assembly", "changed")),
     ]
     assert recording.first("retq").name == "assembly"
+
+
+def rows_of(recording):
+    """The verdicts of the steps of each name, unit and program, in order."""
+    found = {}
+    for step in recording.steps:
+        found.setdefault((step.phase, step.name, step.unit), []).append(step.verdict)
+    return found
+
+
+@pytest.mark.parametrize("name", ["xla-mlp-grad", "mlir22-small-tree", "rust-pick"])
+def test_a_folder_whose_last_file_is_cut_off_has_no_other_verdicts(name, tmp_path):
+    """A compiler that is killed, or a full disk, leaves the first files, and a part of the next one."""
+    root = corpus.folder(name, tmp_path)
+    files = sorted(path for path in root.rglob("*") if path.is_file())
+    wanted = rows_of(read(root))
+    rng = random.Random(name)
+    for _ in range(12):
+        last = rng.randrange(2, len(files))
+        for path in files[last + 1 :]:
+            path.rename(path.with_suffix(".later"))
+        whole = files[last].read_bytes()
+        files[last].write_bytes(whole[: rng.randrange(len(whole) + 1)])
+        for key, verdicts in rows_of(read(root)).items():
+            told = [one for one in verdicts if one != "unknown"]
+            assert set(told) <= set(wanted.get(key, [])), (files[last].name, key)
+        files[last].write_bytes(whole)
+        for path in files[last + 1 :]:
+            path.with_suffix(".later").rename(path)
