@@ -296,6 +296,40 @@ def test_volumes_are_sampled(method: str) -> None:
         to_onnx(mod, opset_version=18)
 
 
+@pytest.mark.parametrize("layout", ["first", "last"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_means_over_windows_of_several_sizes_are_products(rank: int, layout: str) -> None:
+    image, sizes = (7, 5, 4)[:rank], (3, 2, 3)[:rank]
+    shape = (2, 3, *image) if layout == "first" else (2, *image, 3)
+    name = {"first": ("NCW", "NCHW", "NCDHW"), "last": ("NWC", "NHWC", "NDHWC")}[layout][rank - 1]
+    x = relay.var("x", shape=shape)
+    pool = getattr(relay.nn, f"adaptive_avg_pool{rank}d")(x, sizes, name)
+    check(IRModule.from_expr(relay.Function([x], pool)), [np.random.default_rng(rank).random(shape, "float32")])
+    most = getattr(relay.nn, f"adaptive_max_pool{rank}d")(x, sizes, name)
+    with pytest.raises(ModelError, match="windows of several sizes"):
+        to_onnx(IRModule.from_expr(relay.Function([x], most)))
+
+
+def test_layers_and_sorts_of_open_sizes() -> None:
+    n, data = relay.Any(), np.random.default_rng(0).random((2, 4, 3, 5), "float32")
+    x, scale = relay.var("x", shape=(n, 4, n, n)), relay.const(np.arange(4, dtype="float32"))
+    results = [
+        relay.nn.group_norm(x, scale, scale, 2),
+        relay.sort(x, axis=-1),
+        relay.argsort(x, axis=2, is_ascend=False, dtype="int64"),
+    ]
+    check(IRModule.from_expr(relay.Function([x], relay.Tuple(results))), [data])
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_places_in_a_sorted_sequence_are_counted(right: bool) -> None:
+    rows, places = np.float32([[1, 2, 2, 5], [0, 0, 3, 9]]), np.float32([[2, 0, np.nan], [9, 10, 3]])
+    for sequence, values_ in ((rows, places), (rows[0], places), (rows[0][:0], places), (rows[0], places[0, 0])):
+        s, v = relay.var("s", shape=sequence.shape), relay.var("v", shape=values_.shape)
+        found = relay.searchsorted(s, v, right=right, dtype="int64")
+        check(IRModule.from_expr(relay.Function([s, v], found)), [sequence, values_])
+
+
 def boxes_and_scores() -> tuple[Any, list[Any]]:
     boxes, scores = relay.var("boxes", shape=(2, 12, 4)), relay.var("scores", shape=(2, 3, 12))
     draw = np.random.default_rng(0)

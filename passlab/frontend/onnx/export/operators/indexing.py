@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeGuard
 
+import numpy as np
+
 from passlab.frontend.onnx.export.emitter import GraphEmitter
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.expr import Call, Constant, Expr
@@ -153,3 +155,18 @@ def unique(e: GraphEmitter, call: OpCall, data: str) -> list[str]:
     padded = [e.node("Pad", [part, pads]) for part in (values, e.cast(first, "int32"), e.cast(counts, "int32"))]
     results = [*padded[:2], e.cast(inverse, "int32"), e.cast(number, "int32")]
     return [*results, padded[2]] if call.attrs.return_counts else results
+
+
+@exports("searchsorted")
+def search_sorted(e: GraphEmitter, call: OpCall, sequence: str, values: str) -> str:
+    """The number of elements that are below each value, or not above it."""
+    attrs = call.attrs
+    if e.type(call.args[0]).shape[-1] == 0:  # onnxruntime keeps an axis without elements that it sums over
+        return e.node("Expand", [e.constant(0, e.type(call).dtype), e.node("Shape", [values])])
+    last = e.constant(np.array([-1]), "int64")
+    column = e.node("Unsqueeze", [values, last])
+    if e.rank(call.args[0]) > 1:  # a sequence for each row of values
+        sequence = e.node("Unsqueeze", [sequence, e.constant(np.array([-2]), "int64")])
+    # A value that is not a number comes after all.
+    below = e.node("Not", [e.node("Greater" if attrs.right else "GreaterOrEqual", [sequence, column])])
+    return e.cast(e.node("ReduceSum", [e.cast(below, "int64"), last], keepdims=0), e.type(call).dtype)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
 from passlab.frontend.onnx.export.operators.shapes import in_layout
 from passlab.frontend.onnx.export.table import exports
@@ -134,7 +136,7 @@ def global_pool(e: GraphEmitter, call: OpCall, data: str) -> str:
 
 @exports(*(f"nn.adaptive_{kind}_pool{rank}d" for kind in ("avg", "max") for rank in (1, 2, 3)))
 def adaptive_pool(e: GraphEmitter, call: OpCall, data: str) -> str:
-    """A pool with windows of equal size, if the result's size divides the size of the data."""
+    """A pool with windows of equal size, if the result's size divides the size of the data; else products for means."""
     attrs = call.attrs
     layout = channels_first(e, call)
     average = "avg" in op_name(call)
@@ -146,11 +148,31 @@ def adaptive_pool(e: GraphEmitter, call: OpCall, data: str) -> str:
         shape = e.shape(call.args[0])
         extents = [shape[attrs.layout.index(axis)] for axis in layout[2:]]
         sizes = sizes or extents
-        if any(extent % size for extent, size in zip(extents, sizes, strict=True)):
+        if not any(extent % size for extent, size in zip(extents, sizes, strict=True)):
+            window = [extent // size for extent, size in zip(extents, sizes, strict=True)]
+            result = e.node("AveragePool" if average else "MaxPool", [result], kernel_shape=window, strides=window)
+        elif average and "float" in e.type(call).dtype:
+            result = _means_of_windows(e, result, [*zip(extents, sizes, strict=True)], e.type(call).dtype)
+        else:
             e.refuse("ONNX has no windows of several sizes")
-        window = [extent // size for extent, size in zip(extents, sizes, strict=True)]
-        result = e.node("AveragePool" if average else "MaxPool", [result], kernel_shape=window, strides=window)
     return in_layout(e, result, layout, attrs.out_layout or attrs.layout)
+
+
+def _means_of_windows(e: GraphEmitter, data: str, axes: list[tuple[int, int]], dtype: str) -> str:
+    """Return means over windows of several sizes: along each spatial axis a product with a matrix.
+
+    `axes` has the old and the new size of each. The last axis is multiplied and becomes the first spatial one, until
+    all are in their order again.
+    """
+    for extent, size in reversed(axes):
+        matrix = np.zeros((extent, size))
+        for at in range(size):
+            start, end = at * extent // size, -(-(at + 1) * extent // size)
+            matrix[start:end, at] = 1 / (end - start)
+        data = e.node("MatMul", [data, e.constant(matrix, dtype)])
+        if len(axes) > 1:
+            data = e.transpose(data, [0, 1, len(axes) + 1, *range(2, len(axes) + 1)])
+    return data
 
 
 @exports("nn.dense")
@@ -266,8 +288,12 @@ def instance_norm(e: GraphEmitter, call: OpCall, data: str, gamma: str, beta: st
 def group_norm(e: GraphEmitter, call: OpCall, data: str, gamma: str, beta: str) -> str:
     """The formula, over groups of channels."""
     attrs = call.attrs
+    axis = attrs.axis % e.rank(call.args[0])
+    if e.type(call.args[0]).dynamic and axis == 1:
+        groups = _normalize(e, call, e.node("Reshape", [data, e.ints(0, attrs.num_groups, -1)]), [2])
+        whole = e.node("Reshape", [groups, e.node("Shape", [data])], allowzero=1)
+        return _scale_and_shift(e, call, whole, gamma, beta, axis)
     shape = e.shape(call.args[0])
-    axis = attrs.axis % len(shape)
     split_shape = [*shape[:axis], attrs.num_groups, shape[axis] // attrs.num_groups, *shape[axis + 1 :]]
     split = e.node("Reshape", [data, e.ints(*split_shape)])
     axes = [axis + 1, *(i for i in range(axis + 2, len(split_shape)))]
@@ -491,6 +517,8 @@ def _top(e: GraphEmitter, call: OpCall, data: str, k: str) -> str | list[str]:
 def sort(e: GraphEmitter, call: OpCall, data: str) -> str:
     """TopK of all elements."""
     attrs = call.attrs
-    size = e.shape(call.args[0])[attrs.axis]
-    values, indices = e.node_with(2, "TopK", [data, e.ints(size)], axis=attrs.axis, largest=int(not attrs.is_ascend))
+    axis = attrs.axis % e.rank(call.args[0])
+    size = e.type(call.args[0]).shape[axis]
+    count = e.ints(size) if isinstance(size, int) else e.node("Shape", [data], start=axis, end=axis + 1)
+    values, indices = e.node_with(2, "TopK", [data, count], axis=attrs.axis, largest=int(not attrs.is_ascend))
     return values if op_name(call) == "sort" else indices
