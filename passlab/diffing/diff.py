@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from itertools import zip_longest
@@ -73,6 +73,41 @@ class NodeChange(NamedTuple):
         return f"<{self}>"
 
 
+class Crossings:
+    """The nodes that left one function for another: the old node of each new one, and the new one of each old one."""
+
+    def __init__(self, lineage: Correspondence | None) -> None:
+        self.lineage = lineage
+        self.functions: tuple[FunctionDiff, ...] = ()
+
+    @cached_property
+    def old_of(self) -> dict[Expr, Expr]:
+        """The old node of each new one: the same object, or by the lineage a node with the same operation."""
+        changed = [function for function in self.functions if function.before is not function.after]
+        if len(changed) < 2:
+            return {}
+        matchings = [function.matching for function in changed]
+        olds = {node: None for m in matchings for node in m.old if node not in m.forward or node in m.replaced}
+        news = [node for m in matchings for node in m.new if node not in m.backward or node in m.replaced]
+        result = {node: node for node in news if node in olds}
+        if self.lineage is not None:
+            pairs = self.lineage.pairs([n for n in olds if n not in result], [n for n in news if n not in result])
+            surely = ((new, old) for new, old in pairs.of.items() if new not in pairs.unsure)
+            result.update((new, old) for new, old in surely if _is_same_operation(old, new))
+        return result
+
+    @cached_property
+    def new_of(self) -> dict[Expr, Expr]:
+        """The new node of each old one."""
+        return {old: new for new, old in self.old_of.items()}
+
+
+def _is_same_operation(old: Expr, new: Expr) -> bool:
+    if type(old) is not type(new) or type(old) is Constant:
+        return False
+    return not isinstance(old, Call) or not isinstance(new, Call) or (old.op is new.op and old.attrs == new.attrs)
+
+
 @dataclass(frozen=True, repr=False)
 class FunctionDiff:
     """What changed in one function; `before` or `after` is None when it was added or removed."""
@@ -82,6 +117,7 @@ class FunctionDiff:
     after: Expr | None
     lineage: Correspondence | None = None
     window: Window | None = None
+    crossings: Crossings | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         many = Counter(node.change.value for node in self.changed_nodes)
@@ -102,7 +138,7 @@ class FunctionDiff:
     def within(self, window: Window) -> FunctionDiff:
         """Return the diff of some nodes of the function, where a lineage pairs all nodes; else the diff itself."""
         complete = self.lineage is not None and self.lineage.complete and self.before is not self.after
-        return replace(self, window=window) if complete else self
+        return replace(self, window=window, crossings=None) if complete else self
 
     @cached_property
     def matching(self) -> Matching:
@@ -116,7 +152,7 @@ class FunctionDiff:
         if self.before is self.after:
             return ()
         with building():
-            return tuple(_node_changes(self.matching))
+            return tuple(_node_changes(self.matching, self.crossings or Crossings(None)))
 
     def partners(self) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:
         """Return the old node of each new one that stayed or moved, and of each one that changed."""
@@ -227,7 +263,9 @@ def diff(before: Any, after: Any, lineage: Correspondence | None = None) -> Diff
         raise PassTypeError(Diagnostic("two modules are compared, or two expressions", found=kinds, hint=hint))
     old, new = dict(before.items()), dict(after.items())
     names = [*old, *(n for n in new if n not in old)]
-    return Diff(before, after, tuple(FunctionDiff(n, old.get(n), new.get(n), lineage) for n in names))
+    crossings = Crossings(lineage)
+    crossings.functions = tuple(FunctionDiff(n, old.get(n), new.get(n), lineage, None, crossings) for n in names)
+    return Diff(before, after, crossings.functions)
 
 
 def _roots(expr: Expr | None) -> list[Expr]:
@@ -235,11 +273,12 @@ def _roots(expr: Expr | None) -> list[Expr]:
 
 
 # ---------------------------------------------------------------- changes of nodes
-def _node_changes(m: Matching) -> Iterator[NodeChange]:
+def _node_changes(m: Matching, crossings: Crossings) -> Iterator[NodeChange]:
     for node in m.new:
         old = m.backward.get(node)
         if old is None or node in m.replaced:
-            yield NodeChange(Change.ADDED, None, node)
+            old = crossings.old_of.get(node)
+            yield NodeChange(Change.ADDED if old is None else Change.MOVED, old, node)
             continue
         if node in m.same:
             moved = old is not node and _kind_of_owner(m.owners[0].get(old)) != _kind_of_owner(m.owners[1].get(node))
@@ -249,7 +288,8 @@ def _node_changes(m: Matching) -> Iterator[NodeChange]:
         yield NodeChange(Change.CHANGED if fields else Change.SAME, old, node, fields)
     for node in m.old:
         if node not in m.forward or node in m.replaced:
-            yield NodeChange(Change.REMOVED, node, None)
+            new = crossings.new_of.get(node)
+            yield NodeChange(Change.REMOVED if new is None else Change.MOVED, node, new)
 
 
 def _kind_of_owner(owner_of: Expr | None) -> str:
@@ -411,11 +451,14 @@ def _regrouped_sentences(difference: Diff) -> Iterator[str]:
 def _node_sentences(difference: Diff, fused: set[Expr]) -> Iterator[str]:
     seen: dict[Change, Counter[str]] = {kind: Counter() for kind in Change}
     fields: dict[str, set[str]] = {}
+    crossed: set[Expr] = set()  # a node that left one function for another is a change of both, and counts once
     for node in difference.nodes():
         if isinstance(node.after or node.before, (Function, Tuple)):
             continue
-        if node.change is Change.MOVED and node.after in fused:
+        if node.change is Change.MOVED and (node.after in fused or node.after in crossed):
             continue
+        if node.change is Change.MOVED and node.after is not None:
+            crossed.add(node.after)
         seen[node.change][node.what] += 1
         if node.change is Change.CHANGED:
             fields.setdefault(node.what, set()).update(f.name for f in node.fields)

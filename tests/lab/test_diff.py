@@ -8,8 +8,10 @@ import passlab
 from passlab import relay, transform
 from passlab.diffing.diff import Change, count_operators, diff
 from passlab.diffing.matching import Matching
+from passlab.errors import PasslabError
 from passlab.ir.expr import Call, Function
 from passlab.ir.walk import post_order
+from tests.passes.law_programs import PROGRAMS
 
 NET = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) {
   %0 = nn.dense(%x, %w);
@@ -107,6 +109,31 @@ def test_every_node_has_one_fate(name):
     for old, new in m.forward.items():
         assert m.backward[new] is old
     assert m.same <= set(m.backward)
+
+
+@pytest.mark.parametrize(
+    "name", ["LambdaLift", "Inline", "Defunctionalization", "ExtractFusedFunctions", "PartitionGraph"]
+)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_node_that_is_in_both_programs_neither_comes_nor_goes(program: str, name: str) -> None:
+    passes = [transform.InferType(), transform.FuseOps(), getattr(transform, name)()]
+    try:
+        rec = passlab.record(passlab.parse(PROGRAMS[program]), passes, opt_level=4)
+    except PasslabError:  # Defunctionalization refuses what it cannot do
+        return
+    both = set(post_order(*rec.steps[-1].before.functions.values()))
+    both &= set(post_order(*rec.steps[-1].after.functions.values()))
+    difference = rec.steps[-1].diff()
+    assert not both.intersection(n.after for n in difference.nodes(Change.ADDED))
+    assert not both.intersection(n.before for n in difference.nodes(Change.REMOVED))
+
+
+def test_a_lifted_function_is_moved_and_its_lines_say_so() -> None:
+    mod = passlab.parse("def @main(%x: float32) { let %f = fn (%y: float32) { multiply(%y, %y) }; %f(%x) }")
+    rec = passlab.record(mod, "InferType, LambdaLift")
+    difference = rec["LambdaLift"].diff()
+    assert difference.summary.partition("; ")[2] == "moved 1 node"
+    assert [line[0] for line in difference.text().splitlines() if "multiply(%y, %y)" in line] == [">", "<"]
 
 
 def test_counting_operators_agrees_with_a_walk():

@@ -219,6 +219,7 @@ class _Side:
     def __init__(self, lines: Sequence[Line], rows: range, function: FunctionDiff | None, new: bool) -> None:
         self.lines, self.rows = lines, rows
         self.matching = function.matching if function is not None else None
+        self.crossings = function.crossings if function is not None else None
         self.new = new
         self.source = self.matching.sources[1 if new else 0] if self.matching else {}
         self.keys = [line_key(lines[i], self.meaning) for i in rows]
@@ -248,13 +249,24 @@ class _Side:
                     result.setdefault(new_node, at)
         return result
 
+    def crossing_rows(self) -> set[int]:
+        """The lines of nodes that came from another function, or went to one."""
+        if self.crossings is None:
+            return set()
+        nodes = self.crossings.old_of if self.new else self.crossings.new_of
+        subjects = ((at, self.lines[number].subject) for at, number in enumerate(self.rows))
+        return {at for at, node in subjects if node is not None and resolve(node, self.source) in nodes}
+
 
 def _align_section(
     function: FunctionDiff | None, before: Sequence[Line], after: Sequence[Line], left: range, right: range
 ) -> Iterator[Row]:
     if not left or not right:
-        yield from (Row(REMOVED, i, NONE, None) for i in left)
-        yield from (Row(NONE, None, ADDED, j) for j in right)
+        crossed = (set[Expr](), set[Expr]())
+        if function is not None and function.crossings is not None:
+            crossed = {*function.crossings.new_of}, {*function.crossings.old_of}
+        yield from (Row(AWAY if before[i].subject in crossed[0] else REMOVED, i, NONE, None) for i in left)
+        yield from (Row(NONE, None, HERE if after[j].subject in crossed[1] else ADDED, j) for j in right)
         return
     if function is not None and function.before is function.after and len(left) == len(right):  # the very same function
         yield from (Row(SAME, i, SAME, j) for i, j in zip(left, right, strict=True))
@@ -264,7 +276,7 @@ def _align_section(
     # Moved code crosses other code: the pairs of the longest increasing subsequence stay side by side.
     crossing = sorted((j, of_old[node]) for node, j in b.subjects().items() if node in of_old)
     kept = [crossing[k] for k in longest_increasing([i for _, i in crossing])]
-    moved = ({i for _, i in crossing}, {j for j, _ in crossing})
+    moved = ({i for _, i in crossing} | a.crossing_rows(), {j for j, _ in crossing} | b.crossing_rows())
     i = j = 0
     for to_j, to_i in [*kept, (len(b.keys), len(a.keys))]:
         yield from _fill(a, b, range(i, to_i), range(j, to_j), moved)
