@@ -359,7 +359,8 @@ def node_name(node: Expr) -> str:
         return node.op.name if isinstance(node.op, Op) else "call"
     if isinstance(node, Function):
         return "fused function" if node.is_primitive else "function"
-    return {"TupleGetItem": "projection"}.get(type(node).__name__, type(node).__name__.lower())
+    names = {"TupleGetItem": "projection", "RefCreate": "ref", "RefRead": "ref_read", "RefWrite": "ref_write"}
+    return names.get(type(node).__name__, type(node).__name__.lower())
 
 
 def count_operators(program: Any) -> Counter[str]:
