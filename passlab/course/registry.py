@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import json
 import re
 import sys
 from collections.abc import Callable, Mapping, MutableMapping
@@ -25,7 +26,7 @@ from passlab.course.own import FOLDER, PARTS, OwnCompiler, Part
 from passlab.course.predictions import Predict
 from passlab.course.progress import Progress
 from passlab.course.tries import Tries
-from passlab.course.verdicts import Exercise, Verdict
+from passlab.course.verdicts import TEXTS, Exercise, Verdict, said
 from passlab.errors import Diagnostic, FileAccessError, PassTypeError
 
 LESSONS = {  # the label of a lesson, and its module: the name of its notebook without the label
@@ -203,7 +204,10 @@ class Lesson:
         self.number = label_of(number)
         tasks_of(self.number)
         self._names = names
-        self._progress = Progress(Path.cwd() if folder is None else folder, self.number)
+        folder = Path.cwd() if folder is None else folder
+        self._progress = Progress(folder, self.number)
+        TEXTS.clear()
+        TEXTS.update(texts_in(folder))
         self.predict = Predict(self.number, self._progress)
 
     @property
@@ -224,15 +228,17 @@ class Lesson:
                 return self._unanswered(task, Verdict.todo if self._names.get(name) is ... else todo)
             if error:
                 return self._unanswered(
-                    task, f"your cell of `{name}` raised {error}: mend it, run it, then check again."
+                    task, said("your cell of `{}` raised {}: mend it, run it, then check again.", name, error)
                 )
             if name not in self._names:
-                return self._unanswered(task, f"`{name}` does not exist yet: run the cell above, then check again.")
+                return self._unanswered(
+                    task, said("`{}` does not exist yet: run the cell above, then check again.", name)
+                )
             answer = self._names[name]
         try:
             verdict = self.exercise(number).check(answer, tries=self._progress)
         except NameError as missing:
-            return self._unanswered(task, f"the check needs `{missing}`: run the cells above first.")
+            return self._unanswered(task, said("the check needs `{}`: run the cells above first.", missing))
         if verdict.passed and task.part:
             verdict = self._kept(task, verdict)
         if verdict.passed:
@@ -288,6 +294,28 @@ class Lesson:
 
     def _unanswered(self, task: Task, todo: str) -> Verdict:
         return Verdict(task.title, None, todo=todo, points=task.points)
+
+
+def texts_in(folder: Path) -> dict[str, str]:
+    """Return the sentences of verdicts in another language, by the English ones. They are in `texts.json`; without it there are none.
+
+    Raises `PasslabError` for a file that is not a table of texts.
+    """
+    path = folder / "texts.json"
+    if not path.is_file():
+        return {}
+    try:
+        texts = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise PassTypeError(Diagnostic(f"{path} cannot be read", found=str(error))) from None
+    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+        expected = 'a table of texts, such as {"{}: correct.": "{}: richtig."}'
+        raise PassTypeError(Diagnostic(f"{path} is not a table of texts", expected=expected))
+    for english, text in texts.items():
+        if english.count("{}") != text.count("{}"):
+            what = f"a text in {path} has another number of places than the English one"
+            raise PassTypeError(Diagnostic(what, expected=english, found=text))
+    return texts
 
 
 def lesson(number: int | str, names: MutableMapping[str, Any] | None = None, folder: Path | None = None) -> Lesson:

@@ -39,6 +39,15 @@ SECONDS = 10.0  # how long one check may take
 INSTRUCTIONS = 20_000_000  # how many instructions of the virtual machine one run of an answer may take
 
 
+TEXTS: dict[str, str] = {}  # sentences of verdicts in the learner's language, by the English ones
+
+
+def said(text: str, *values: Any) -> str:
+    """Return a sentence in the learner's language, with values in the places of its `{}`."""
+    text = TEXTS.get(text, text)
+    return text.format(*values) if values else text
+
+
 @dataclass(frozen=True)
 class Requirement:
     """A condition on an answer: in words, as a function, and the hints for those who fail it.
@@ -109,13 +118,19 @@ class Verdict:
     def __str__(self) -> str:
         right, wrong, none = _marks()
         if self.passed is None:
-            return visible(f"{none} {self.title}: {self.todo}")
-        met = [f"    {right} {what}" for what in self.met]
+            return visible(f"{none} {said(self.title)}: {said(self.todo)}")
+        met = [f"    {right} {said(what)}" for what in self.met]
         if self.passed:
             return visible(
-                "\n".join([f"{right} {self.title}: correct.", *met, *([f"  {self.hint}"] if self.hint else [])])
+                "\n".join(
+                    [
+                        f"{right} {said('{}: correct.', said(self.title))}",
+                        *met,
+                        *([f"  {self.hint}"] if self.hint else []),
+                    ]
+                )
             )
-        lines = [f"{wrong} {self.title}: not yet.", *met, f"    {wrong} {self.missing}"]
+        lines = [f"{wrong} {said('{}: not yet.', said(self.title))}", *met, f"    {wrong} {said(self.missing)}"]
         lines += [f"      {line}" for line in self.why.splitlines()]
         return visible("\n".join([*lines, f"  {self.hint}"] if self.hint else lines))
 
@@ -196,17 +211,16 @@ class Exercise:
             with redirect_stdout(printed):
                 result = answer(*arguments)
             if result is ...:
-                raise NoAnswerError("your function still returns `...`")
+                raise NoAnswerError(said("your function still returns `...`"))
             expected = reference(*arguments)
             if result is None and expected is not None and printed.getvalue().strip():
                 raise DisagreementError(
-                    f"it prints {_in_words(printed.getvalue().strip())} and returns None: use `return`"
+                    said("it prints {} and returns None: use `return`", _in_words(printed.getvalue().strip()))
                 )
             if not same(result, expected):
                 whole = isinstance(result, float) and result == expected and not isinstance(expected, float)
-                raise DisagreementError(
-                    f"it gives {_in_words(result)}, expected {'the whole number ' * whole}{_in_words(expected)}"
-                )
+                text = "it gives {}, expected the whole number {}" if whole else "it gives {}, expected {}"
+                raise DisagreementError(said(text, _in_words(result), _in_words(expected)))
             return True
 
         return self.asks(what, holds, question, hint, first=first, times=times)
@@ -231,7 +245,7 @@ class Exercise:
             return self._verdict(None)
         wrong = _kind_mismatch(answer, self.expects, self.expected_kind)
         if wrong is not None:
-            return self._verdict(False, (), f"the answer is {wrong[0]}", wrong[1])
+            return self._verdict(False, (), said("the answer is {}", said(wrong[0])), wrong[1])
         rng, met = np.random.default_rng(seed), list[str]()
         deadline = Deadline(self.seconds)
         try:
@@ -246,9 +260,9 @@ class Exercise:
         except deadline.error as error:
             deadline.close()
             requirement = self.requirements[len(met)]
-            why = f"{error}: does each loop, and each call of itself, come closer to an end?"
+            why = said("{}: does each loop, and each call of itself, come closer to an end?", error)
         except NoAnswerError as error:
-            return self._verdict(None, todo=f"no answer yet: {error}.")
+            return self._verdict(None, todo=said("no answer yet: {}.", error))
         hints = requirement.hints or _as_hints(self.hint)
         wrong_answers = (KERNEL if tries is None else tries).count(self.title, requirement.what, answer)
         return self._verdict(False, tuple(met), requirement.what, why, _shown_hints(hints, wrong_answers))
@@ -274,10 +288,10 @@ class Exercise:
 
 def _shown_hints(hints: tuple[str, ...], wrong_answers: int) -> str:
     """Return the line of hints after a number of different wrong answers to one requirement."""
-    shown = "; ".join(hints[: wrong_answers - 1])  # none after the first
+    shown = "; ".join(map(said, hints[: wrong_answers - 1]))  # none after the first
     if not shown:
-        return "(the next try comes with a hint)" if hints else ""
-    return f"hint: {shown}"
+        return said("(the next try comes with a hint)") if hints else ""
+    return said("hint: {}", shown)
 
 
 class NoAnswerError(Exception):
@@ -305,8 +319,8 @@ def _reason_not_met(requirement: Requirement, answer: Any, rng: np.random.Genera
     for arguments in questions:
         why = _failure(requirement.holds, (answer, *arguments))
         if why is not None:
-            asked = f"for {', '.join(_in_words(argument) for argument in arguments)}"
-            return f"{asked}: {why}" if why else asked
+            asked = ", ".join(_in_words(argument) for argument in arguments)
+            return said("for {}: {}", asked, why) if why else said("for {}", asked)
     return None
 
 
@@ -325,7 +339,7 @@ def _failure(holds: Callable[..., Any], arguments: tuple[Any, ...]) -> str | Non
     except NoAnswerError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - answers are code of students: they may raise anything
-        return f"asking this raised {type(error).__name__}: {error}"
+        return said("asking this raised {}: {}", type(error).__name__, error)
 
 
 # ---------------------------------------------------------------------------------------------- kinds of answers
@@ -347,9 +361,12 @@ _COUNTS = {2: "a pair", 3: "a triple"}
 
 def _kind_mismatch(answer: Any, expects: Any, words: str) -> tuple[str, str] | None:
     """Return what kind of answer is expected and what it is instead; None where the kind is right."""
-    if expects is None or _is_kind(answer, expects):
-        return None
-    return words or _kind_words(expects), f"yours is {_in_words(answer)}"
+    try:
+        if expects is None or _is_kind(answer, expects):
+            return None
+    except Exception:  # noqa: BLE001 - an answer is code of a learner: even its `__class__` may raise
+        return words or _kind_words(expects), said("asking yours for its class raises an error")
+    return words or _kind_words(expects), said("yours is {}", _in_words(answer))
 
 
 # recurses: kinds are written by a teacher, a few levels deep
@@ -408,7 +425,14 @@ def _kind_of(expected: Any) -> Any:
 
 
 def _in_words(value: Any, most: int = 100) -> str:
-    """Return a value as a short text: its class and its contents."""
+    """Return a value as a short text: its class and its contents, if it can be written."""
+    try:
+        return _described(value, most)
+    except Exception:  # noqa: BLE001 - an answer is code of a learner: its `repr` may raise, and numbers may be too long
+        return f"an object of class {type(value).__name__}"
+
+
+def _described(value: Any, most: int) -> str:
     if value is None:
         return "None"
     if isinstance(value, type):

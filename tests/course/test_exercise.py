@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import passlab
-from passlab.course import Exercise, same
+from passlab.course import Exercise, Tries, same
 
 POSITIVE = (
     Exercise("A positive even number")
@@ -142,3 +142,24 @@ def test_programs_are_the_same_by_structure_and_types_by_identity():
     type_ = program("exp(%x)")["main"].checked_type
     assert same(program("log(%x)")["main"].checked_type, type_)
     assert not same(str(type_), type_)
+
+
+class Nameless:
+    """An answer that raises whatever it is asked."""
+
+    @property
+    def __class__(self):
+        raise RuntimeError("no class")
+
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+
+def test_an_answer_that_cannot_be_written_down_is_refused():
+    for answer in (10**5000, Nameless(), lambda n: 10**5000, lambda n: Nameless(), [10**5000]):
+        for exercise in (
+            Exercise("Number").equals(3),
+            Exercise("Pair").equals((3, 4)),
+            Exercise("Function", expects=callable).agrees("it doubles", lambda n: 2 * n, lambda rng: 4, times=2),
+        ):
+            assert exercise.check(answer, tries=Tries()).passed is False

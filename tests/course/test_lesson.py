@@ -13,6 +13,7 @@ import pytest
 from passlab.course import Exercise, Tries, WrongAnswerError, lesson
 from passlab.course.progress import PROGRESS, read_progress, write_progress
 from passlab.course.registry import CELLS, TASKS, Task, tasks_of
+from passlab.course.verdicts import TEXTS
 from passlab.errors import PasslabError
 
 TWO = Exercise("Two", expects=int).requires("it is two", lambda n: n == 2, hint=("count again", "one and one"))
@@ -238,3 +239,36 @@ def test_a_real_interrupt_ends_a_check_at_once(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50, check=False)
     assert done.stdout.strip() == "interrupted True", done.stderr
+
+
+class TestAnotherLanguage:
+    """`texts.json` in the folder of the lessons has the sentences of verdicts."""
+
+    @pytest.fixture(autouse=True)
+    def english_again(self):
+        yield
+        TEXTS.clear()
+
+    def test_verdicts_hints_and_requirements_are_said_in_it(self, tmp_path):
+        texts = {
+            "{}: not yet.": "{}: noch nicht.",
+            "How large": "Wie gro\u00df",
+            "it is the expected answer": "das ist die Antwort",
+            "hint: {}": "Hinweis: {}",
+            "a node is computed once": "ein Knoten wird einmal berechnet",
+            "`{}` does not exist yet: run the cell above, then check again.": "`{}` fehlt: f\u00fchre die Zelle dar\u00fcber aus.",
+        }
+        (tmp_path / "texts.json").write_text(json.dumps(texts), encoding="utf-8")
+        lesson(2, {"answer_2": (4, 4)}, tmp_path)(2)
+        verdict = lesson(2, {"answer_2": (4, 5)}, tmp_path)(2)
+        assert str(verdict).splitlines() == [
+            "\u2717 Wie gro\u00df: noch nicht.", "    \u2717 das ist die Antwort", "  Hinweis: ein Knoten wird einmal berechnet",
+        ]  # fmt: skip
+        assert str(lesson(2, {}, tmp_path)(1)).endswith("`answer_1` fehlt: f\u00fchre die Zelle dar\u00fcber aus.")
+        assert "not yet" in str(lesson(2, {"answer_2": 1}, tmp_path / "other")(2)), "a folder without texts is English"
+
+    @pytest.mark.parametrize("text", ["{", "[]", '{"a": 1}', '{"{}: not yet.": "noch nicht."}'])
+    def test_a_table_that_cannot_be_used_is_refused(self, text, tmp_path):
+        (tmp_path / "texts.json").write_text(text)
+        with pytest.raises(PasslabError, match=r"texts\.json"):
+            lesson(2, {}, tmp_path)
