@@ -297,7 +297,7 @@ class Lesson:
 
 
 def texts_in(folder: Path) -> dict[str, str]:
-    """Return the sentences of verdicts in another language, by the English ones. They are in `texts.json`; without it there are none.
+    """Return the sentences of `texts.json` in a folder, by the English ones; {} if the file does not exist.
 
     Raises `PasslabError` for a file that is not a table of texts.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import passlab
 from passlab import relay
-from passlab.course import compiler, lesson
+from passlab.course import Names, Tries, compiler, lesson
 from passlab.course.certificate import certificate, validate
 from passlab.course.given import lessons_folder
 from passlab.course.own import FOLDER, PARTS, Program, Step, as_relay, evaluate, fuzz, keep, random_program, variable
@@ -212,3 +213,11 @@ def test_an_unknown_operator_and_an_unknown_part_are_said(mine):
     with pytest.raises(AttributeError, match="it has read, shape_of"):
         mine.optimise  # noqa: B018
     assert evaluate(program, {"data": np.zeros((2, 3), "float32")}).tolist() == [[0.5] * 3] * 2
+
+
+@pytest.mark.parametrize(("label", "number"), [("03", 5), ("15", 4)])
+def test_an_answer_without_an_end_does_not_fill_the_memory(label, number):
+    """A shape or a plan that is an endless iterator."""
+    tasks_of(label)
+    verdict = TASKS[label, number].make(Names({})).check(lambda *arguments: itertools.count(), tries=Tries())
+    assert verdict.passed is False

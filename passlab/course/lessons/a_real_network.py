@@ -10,7 +10,7 @@ import passlab
 from passlab import relay, transform
 from passlab.course.predictions import one_of, predicts
 from passlab.course.registry import Names, exercise
-from passlab.course.verdicts import Exercise
+from passlab.course.verdicts import Exercise, same
 from passlab.testing import count_ops
 
 
@@ -83,7 +83,7 @@ def what_paid_off(lesson: Names) -> Exercise:
             ("removes the most bytes", removed("KB")),
         ]
     ):
-        bought = bought.requires(f"{what}", lambda answer, n=n, name=name: answer[n] == name)
+        bought = bought.requires(f"{what}", lambda answer, n=n, name=name: same(answer[n], name))
     return bought
 
 

@@ -162,7 +162,7 @@ def what_is_it_worth(lesson: Names) -> Exercise:
     apart, together, traffic = lesson.apart, lesson.together, lesson.traffic
 
     return Exercise("What is it worth?", expects=float, hint="1 - with / without").requires(
-        "it is the saved fraction", lambda part: abs(part - (1 - traffic(together) / traffic(apart))) < 0.01
+        "it is the saved fraction", lambda part: abs(float(part) - (1 - traffic(together) / traffic(apart))) < 0.01
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -274,7 +274,7 @@ def overlap(one: Life, other: Life) -> bool:
 
 def kept_apart(plan: Any, lives: list[Life]) -> bool:
     buffers = plan(list(lives))
-    agree(sorted(buffers), sorted(life.name for life in lives), "the names in the plan")
+    agree(sorted(islice(buffers, len(lives) + 1)), sorted(life.name for life in lives), "the names in the plan")
     for number, one in enumerate(lives):
         for other in lives[:number]:
             if overlap(one, other) and buffers[one.name] == buffers[other.name]:

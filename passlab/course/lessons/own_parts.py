@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -175,7 +176,7 @@ def sized(rng: np.random.Generator) -> Any:
 def right_shape(shape_of: Any, op: str, shapes: list[Any], attrs: dict[str, Any]) -> bool:
     names = tuple(f"a{number}" for number in range(len(shapes)))
     expected = np.shape(compute(Step("s", op, names, attrs), [np.ones(shape, "float32") for shape in shapes]))
-    return agree(tuple(shape_of(op, list(shapes), attrs)), expected, f"{op} of {shapes}")
+    return agree(tuple(islice(shape_of(op, list(shapes), attrs), 20)), expected, f"{op} of {shapes}")
 
 
 @exercise(

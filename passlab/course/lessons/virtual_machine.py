@@ -60,7 +60,7 @@ def who_reads_what(lesson: Names) -> Exercise:
         expects=lambda answer: isinstance(answer, (set, frozenset)),
         expected_kind="a set of register numbers",
         hint=["which instruction branches?", "its two register operands: the test, and what it is compared with"],
-    ).requires("these registers are read by it", lambda answer: answer == set(tested.reads()))
+    ).requires("these registers are read by it", lambda answer: set(answer) == set(tested.reads()))
 
 
 @exercise(
