@@ -8,10 +8,13 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import passlab
-from passlab.display import recording_view
+from passlab.debugger.debugger import Debugger
+from passlab.display import recording_view, stepper_view
+from passlab.evaluate.samples import random_arguments
 from passlab.notebook.widgets import show
 from tests.browser.test_find_and_copy import PASSES, PROGRAM
 from tests.browser.widget_page import Kernel, widget_page
+from tests.display.large_program import LOOP
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 _WIDTHS = """() => [...document.querySelectorAll(".pl-pass-name")].filter(one => one.clientWidth)
@@ -83,3 +86,30 @@ def test_the_sides_of_a_comparison_choose_theirs(opened):
     expect(right.filter(has_text="def @twice(")).to_have_count(1)
     expect(left.filter(has_text="def @main(")).to_have_count(0)
     expect(right.filter(has_text="def @main(")).to_have_count(0)
+
+
+def test_the_columns_of_a_run_are_dragged_and_share_the_width(chrome: Browser) -> None:
+    mod = passlab.transform.InferType()(passlab.parse(LOOP))
+    debugger = Debugger(mod, *random_arguments(mod["main"], 0))
+    with widget_page(show(stepper_view(debugger)), chrome, size=(1400, 700)) as (page, _):
+
+        def widths() -> list[float]:
+            boxes = [page.locator(look).bounding_box() for look in (".pl-code-pane", ".pl-values", ".pl-sides")]
+            return [box["width"] for box in boxes if box]
+
+        before = widths()
+        border = page.locator(".pl-step-columns .pl-border").first
+        box = border.bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + 3, box["y"] + 100)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 123, box["y"] + 100, steps=3)
+        page.mouse.up()
+        after = widths()
+        assert abs(after[0] - before[0] - 120) < 4
+        assert abs(sum(after) - sum(before)) < 4
+        assert min(after) > 100
+        border.dblclick()
+        assert all(abs(one - other) < 2 for one, other in zip(widths(), before, strict=True))
+        page.set_viewport_size({"width": 640, "height": 700})
+        expect(page.locator(".pl-step-columns .pl-border:visible")).to_have_count(0)

@@ -1,5 +1,6 @@
 // The stepper: a recorded run, forwards and backwards, from its data alone; a kernel adds forks and large pictures.
 
+import { columnBorder } from "./columns.js";
 import { Commands } from "./commands.js";
 import { button, el, formatCount, options, removableChip, searchField, uniqueId } from "./dom.js";
 import { download } from "./download.js";
@@ -110,7 +111,15 @@ export class Stepper {
       el("div", "pl-bar pl-step-title", this.title, el("span", "pl-grow"), this.status),
       bar,
       this.branch,
-      el("div", "pl-step-columns", this.code.element, values, sides),
+      el(
+        "div",
+        "pl-step-columns",
+        this.code.element,
+        columnBorder(this.root, "--pl-step-code"),
+        values,
+        columnBorder(this.root, "--pl-step-values"),
+        sides,
+      ),
       this.timeline.element,
     );
   }
