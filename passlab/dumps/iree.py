@@ -12,8 +12,8 @@ from passlab.dumps.evidence import Traits
 from passlab.dumps.language import MLIR
 from passlab.dumps.mlir import PEEK, root_of
 from passlab.dumps.recording import TextRecording
-from passlab.dumps.source import Excerpt, FileSource
-from passlab.dumps.stages import Stage, assemble_stages, join
+from passlab.dumps.source import FileSource
+from passlab.dumps.stages import Stage, assemble_stages, recording_of
 
 _PHASE = re.compile(r"(?P<module>.+)\.(?P<number>\d+)\.(?P<name>[\w-]+)\.mlir")
 # The files of `--iree-hal-dump-executable-intermediates-to`, in order: the end of the name, what it is, its language.
@@ -50,11 +50,7 @@ def read_folder(files: Sequence[Path], folder: Path) -> TextRecording:
                 executables.setdefault(path.name.removesuffix(end), []).append(stage)
                 used.add(path)
     parts += [(name, assemble_stages(stages, name, True)) for name, stages in executables.items()]
-    whole = join(parts, MLIR)
-    whole.scan.notes = scan.notes if scan.banners else []
-    texts = [FileSource(path) for path in files if path not in used and path.suffix not in (".bc", ".o", ".so")]
-    whole.other += [Excerpt(source, (0, source.size)) for source in texts]
-    return TextRecording(whole, "iree-phases", folder.name, sum(path.stat().st_size for path in files))
+    return recording_of(folder, files, used, parts, ("iree-phases", MLIR), scan.notes if scan.banners else [])
 
 
 def _phases(files: Sequence[Path]) -> Scan:

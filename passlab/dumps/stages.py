@@ -7,15 +7,17 @@ executable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from passlab.dumps import llvm, mlir
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, Banner, Scan
 from passlab.dumps.evidence import Traits
 from passlab.dumps.language import LANGUAGES, LLVM, MLIR, Language
-from passlab.dumps.source import BytesSource, DumpSource, Excerpt
+from passlab.dumps.recording import TextRecording
+from passlab.dumps.source import BytesSource, DumpSource, Excerpt, FileSource
 from passlab.dumps.step import Step, Unit
 
 TRANSLATION = "translate to LLVM IR"
@@ -78,6 +80,28 @@ def join(parts: Sequence[tuple[str, Assembly]], language: Language) -> Assembly:
         turn = sum(other == name for other, _ in parts[:at])
         whole.append(part, f"{name} ({turn + 1})" if turn else name)
     return whole
+
+
+_NO_TEXT = (".bc", ".o", ".so", ".pb", ".cubin", ".hsaco", ".spv", ".vmfb")  # endings of files without a text
+
+
+def recording_of(
+    folder: Path,
+    files: Sequence[Path],
+    used: Set[Path],
+    parts: Sequence[tuple[str, Assembly]],
+    kind: tuple[str, Language],
+    notes: Sequence[str],
+) -> TextRecording:
+    """Return the recording of a folder: its programs, and the files that belong to none as other output.
+
+    `kind` is the name of the format, and the language of most of its programs.
+    """
+    whole = join(parts, kind[1])
+    whole.scan.notes = list(notes)
+    left = [FileSource(path) for path in files if path not in used and path.suffix not in _NO_TEXT]
+    whole.other += [Excerpt(source, (0, source.size)) for source in left]
+    return TextRecording(whole, kind[0], folder.name, sum(path.stat().st_size for path in files))
 
 
 class _Chain:

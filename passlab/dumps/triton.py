@@ -17,8 +17,8 @@ from passlab.atomic_file import write_bytes
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.language import MLIR
 from passlab.dumps.recording import TextRecording
-from passlab.dumps.source import BytesSource, DumpSource, Excerpt, FileSource, decode, find_lines, open_file
-from passlab.dumps.stages import Stage, Stream, assemble_stages, join
+from passlab.dumps.source import BytesSource, DumpSource, decode, find_lines, open_file
+from passlab.dumps.stages import Stage, Stream, assemble_stages, recording_of
 
 # The texts that a compilation leaves, in order: the ending of the file, what it is, and its language.
 STAGES = {
@@ -68,16 +68,7 @@ def read_folder(files: Sequence[Path], folder: Path) -> TextRecording:
         parts.append((key[1], assemble_stages(stages, key[1])))
         name = f"{key[1]} ({turn + 1})" if turn else key[1]
         notes += _about(name, kinds)
-    whole = join(parts, MLIR)
-    whole.scan.notes = notes
-    whole.other += [
-        Excerpt(source, (0, source.size))
-        for file in files
-        if file not in used
-        for source in [FileSource(file)]
-        if file.suffix in (".txt", ".log")
-    ]
-    return TextRecording(whole, "triton", folder.name, sum(path.stat().st_size for path in used))
+    return recording_of(folder, files, used, parts, ("triton", MLIR), notes)
 
 
 def _about(name: str, kinds: dict[str, Path]) -> Iterator[str]:

@@ -17,8 +17,8 @@ from passlab.dumps.banner import MODULE, Banner, Scan
 from passlab.dumps.evidence import Traits
 from passlab.dumps.language import HLO
 from passlab.dumps.recording import TextRecording
-from passlab.dumps.source import Excerpt, FileSource
-from passlab.dumps.stages import Stage, Stream, assemble_stages, join
+from passlab.dumps.source import FileSource
+from passlab.dumps.stages import Stage, Stream, assemble_stages, recording_of
 
 _PASS = re.compile(
     r"(?P<module>module_\d+\.(?P<name>.+?))\.(?P<number>\d{4,})\.(?P<pipeline>.+?)\.after_(?P<after>.+?)"
@@ -69,13 +69,8 @@ def read_folder(files: Sequence[Path], folder: Path) -> TextRecording:
     parts += _kernels(files, hlo, used)
     order = {module: at for at, module in enumerate(hlo)}
     parts.sort(key=lambda one: order.get(one[0].partition(" ")[0], -1))
-    whole = join(parts, HLO)
-    whole.scan.notes = scan.notes if scan.banners else []
     used |= {banner.source.path for banner in scan.banners if isinstance(banner.source, FileSource)}
-    whole.other += [
-        Excerpt(source, (0, source.size)) for path in files if path not in used for source in [FileSource(path)]
-    ]
-    return TextRecording(whole, "xla", folder.name, sum(path.stat().st_size for path in files))
+    return recording_of(folder, files, used, parts, ("xla", HLO), scan.notes if scan.banners else [])
 
 
 def _functions(files: Sequence[Path], used: set[Path]) -> dict[tuple[str, int], list[Stage | Assembly]]:
