@@ -133,10 +133,17 @@ def _all_magnitudes(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]
     return np.asarray(rng.choice(inside, shape), object).astype(dtype)
 
 
+LARGE = 100.0  # numbers of a program whose doubles are drawn as well
+
+
 def _program_numbers(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
-    """The numbers in the program, their neighbours and the middles between two: they reach all sides of comparisons."""
+    """The numbers in the program, their neighbours and the middles between two: they reach all sides of comparisons.
+
+    Of large ones also the doubles: a step behind 10,000 is less than what rounding may be.
+    """
     ordered = sorted(sizes.numbers)
     values = [v + d for v in sizes.numbers for d in (0, -1, 1, -0.5, 0.5)] or [0.0]
+    values += [2 * v for v in sizes.numbers if abs(v) >= LARGE]
     values += [(a + b) / 2 for a, b in itertools.pairwise(ordered)]
     if not is_float(dtype):
         low, high = _integer_range(dtype)

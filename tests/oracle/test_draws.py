@@ -62,6 +62,13 @@ def test_the_numbers_that_a_pass_introduced_are_drawn_too(size):
     assert not list(introduced_numbers(after, before))
 
 
+def test_a_large_number_of_a_program_is_drawn_twice_as_large_too():
+    before = typed("%x: Tensor[(64), float32]", "sqrt(add(multiply(%x, %x), 1f))")
+    after = typed("%x: Tensor[(64), float32]", "minimum(sqrt(add(multiply(%x, %x), 1f)), 1e4f)")
+    drawn = [draw.arguments[0] for draw in introduced_numbers(before, after)]
+    assert any(2e4 in values for values in drawn)
+
+
 def test_halves_are_drawn():
     mod = typed("%x: Tensor[(10), float32]", "round(%x)")
     halves = next(draw for draw in draws(mod) if draw.kind == "halves").arguments[0]

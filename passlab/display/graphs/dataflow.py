@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from passlab.errors import visible
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
@@ -126,15 +127,28 @@ def _read(graph: Dataflow, root: Expr, home: int | None, room: int | None) -> in
     if room is None:
         _DataflowReader(graph, root, home).read()
         return None
-    order = post_order(root)
-    if len(order) <= room:
+    first, size, boxes = first_nodes(root, room)
+    if size <= room:
         _DataflowReader(graph, root, home).read()
-        return room - len(order)
-    first = order[:room]
-    graph.left_out += sum(type(node) in _BOXES for node in order[room:]) - (type(root) is Function)
+        return room - size
+    graph.left_out += boxes - sum(type(node) in _BOXES for node in first) - (type(root) is Function)
     if room:
         _DataflowReader(graph, _beginning(root, first), home, cut=True).read()
     return 0
+
+
+_FIRST: WeakKeyDictionary[Expr, tuple[int, list[Expr], int, int]] = WeakKeyDictionary()  # of long functions
+
+
+def first_nodes(root: Expr, most: int) -> tuple[list[Expr], int, int]:
+    """Return the first nodes of a program in post-order, the number of all, and of those that would be boxes."""
+    kept = _FIRST.get(root)
+    if kept is None or (kept[0] < most and kept[0] < kept[2]):
+        order = post_order(root)
+        kept = (most, order[:most], len(order), sum(type(node) in _BOXES for node in order))
+        if len(order) > most:  # the root, which comes last, is not among the nodes that are kept
+            _FIRST[root] = kept
+    return kept[1][:most], kept[2], kept[3]
 
 
 def _beginning(root: Expr, first: list[Expr]) -> Expr:

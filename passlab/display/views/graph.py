@@ -17,7 +17,7 @@ from passlab import limits
 from passlab.analysis.cost import call_cost
 from passlab.diffing.diff import Change, Diff
 from passlab.diffing.matching import Window
-from passlab.display.graphs.dataflow import Box, Dataflow, dataflow, fold_chains, fold_groups, truncate
+from passlab.display.graphs.dataflow import Box, Dataflow, dataflow, first_nodes, fold_chains, fold_groups, truncate
 from passlab.display.graphs.drawing import Caption, box_size, draw
 from passlab.display.graphs.frames import is_program
 from passlab.display.graphs.layout import LayoutError, lay_out_all
@@ -308,12 +308,15 @@ def _changes_of(changed: Diff | Iterable[Expr] | None, most: int) -> dict[Expr, 
     for function in sorted(changed.functions, key=lambda function: function.name):
         if function.after is None or function.after is function.before:
             continue
-        sides = [[] if side is None else post_order(side) for side in (function.before, function.after)]
-        if len(sides[1]) > room:
-            function = function.within(Window(*(side[: 2 * room] for side in sides)))
+        after, size, _ = first_nodes(function.after, room)
+        if size > room:
+            before = [] if function.before is None else first_nodes(function.before, room)[0]
+            function = function.within(Window(before, after))
         nodes = [node for node in function.changed_nodes if node.change is not Change.REMOVED]
         changes.update((node.after, node.change.value) for node in nodes if node.after is not None)
-        room = max(0, room - len(sides[1]))
+        room = max(0, room - size)
+        if not room:
+            break
     return changes
 
 
