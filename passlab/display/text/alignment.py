@@ -262,11 +262,12 @@ def _align_section(
     function: FunctionDiff | None, before: Sequence[Line], after: Sequence[Line], left: range, right: range
 ) -> Iterator[Row]:
     if not left or not right:
-        crossed = (set[Expr](), set[Expr]())
-        if function is not None and function.crossings is not None:
-            crossed = {*function.crossings.new_of}, {*function.crossings.old_of}
-        yield from (Row(AWAY if before[i].subject in crossed[0] else REMOVED, i, NONE, None) for i in left)
-        yield from (Row(NONE, None, HERE if after[j].subject in crossed[1] else ADDED, j) for j in right)
+        away, here = (
+            _Side(lines, rows, function, new).crossing_rows() if rows else set()
+            for lines, rows, new in ((before, left, False), (after, right, True))
+        )
+        yield from (Row(AWAY if at in away else REMOVED, i, NONE, None) for at, i in enumerate(left))
+        yield from (Row(NONE, None, HERE if at in here else ADDED, j) for at, j in enumerate(right))
         return
     if function is not None and function.before is function.after and len(left) == len(right):  # the very same function
         yield from (Row(SAME, i, SAME, j) for i, j in zip(left, right, strict=True))
