@@ -5,6 +5,9 @@ By lesson and exercise. Each satisfies the questions that a check always asks, a
 
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 from tests.notebook.answers_on_passes import CHAIN
 
 X2 = "Tensor[(2), float32]"
@@ -212,3 +215,41 @@ SLY: dict[str, dict[int, tuple[str, ...]]] = {
         3: ("lambda text: 2 if text.startswith('R.') else 14",),
     },
 }
+
+
+class Agreeable:
+    """An object that equals everything, contains everything, and is whatever one takes from it."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = object.__hash__
+
+    def __contains__(self, item: object) -> bool:
+        return True
+
+    def __iter__(self) -> Any:
+        return iter([self] * 4)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self
+
+
+def agreeable(kind: type, value: Any) -> Any:
+    """A value of a class derived from one of Python's, which equals everything and is near to everything."""
+    return type(kind.__name__, (kind,), {
+        "__eq__": lambda self, other: True, "__hash__": None if kind in (list, set, dict) else kind.__hash__,
+        "__sub__": lambda self, other: 0.0, "__rsub__": lambda self, other: 0.0, "__contains__": lambda self, other: True,
+    })(value)  # fmt: skip
+
+
+_TEXT, _NUMBER = agreeable(str, "x"), agreeable(int, 7)
+_VALUES = (
+    Agreeable(), _TEXT, _NUMBER, agreeable(float, 0.03), agreeable(set, {99}), agreeable(list, [1, 2]), agreeable(tuple, (1, 2)),
+    (_NUMBER, _NUMBER), [_NUMBER] * 3, [_NUMBER] * 4, [_TEXT] * 3, [_TEXT] * 4, 10**5000,
+)  # fmt: skip
+HOSTILE: tuple[Any, ...] = (
+    *_VALUES,
+    *(lambda *arguments, value=value: value for value in _VALUES),
+    lambda *arguments: itertools.count(),
+)

@@ -19,6 +19,7 @@ from passlab.course.harness import NO_ANSWERS, forms, slips
 from passlab.course.registry import LESSONS as LESSONS_BY_NUMBER
 from passlab.course.registry import lesson, tasks_of
 from tests.notebook.course_answers import ANSWERS
+from tests.notebook.sly_answers import HOSTILE
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
@@ -110,7 +111,7 @@ def run_as_cells(shell: Any, number: int, wrong: tuple[str, ...], right: tuple[s
 def judge(exercise: Exercise, answers: tuple[tuple[str, ...], tuple[str, ...]], space: dict[str, Any]) -> None:
     right, wrong = answers
     for source, answer in [(source, evaluated(source, space)) for source in wrong] + [
-        (repr(answer), answer) for answer in NO_ANSWERS
+        (f"no answer {number}", answer) for number, answer in enumerate((*NO_ANSWERS, *HOSTILE))
     ]:
         verdict = exercise.check(answer)
         assert not verdict, f"{exercise.title} accepts:\n{source}"
