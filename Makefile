@@ -51,7 +51,7 @@ help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-17s %s\n", $$1, $$2 }'
 
 lab: $(VENV)/.lab $(VENV)/$(OVERRIDES) ## install passlab and open JupyterLab on the tour (ARGS="--no-browser" for a server only)
-	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(wildcard $(TOUR)) $(ARGS)
+	$(BIN)/jupyter lab --ServerApp.root_dir="$(CURDIR)" $(if $(filter 0,$(shell id -u)),--allow-root) $(wildcard $(TOUR)) $(ARGS)
 
 test: $(VENV)/.dev ## run the tests: layers, architecture, unit, laws, notebooks, browser (NIGHTLY=1 leaves none out)
 	$(BIN)/python -m pytest $(PARALLEL) $(NBVAL) $(if $(NIGHTLY),,-m "not nightly") $(TESTS) $(ARGS)
@@ -104,12 +104,15 @@ clean: ## remove .venv and everything else make has made
 $(VENV)/.made:
 	@test -n "$(UV)$(PYTHON)" || { echo "passlab needs Python 3.10 or newer: make PYTHON=/path/to/python ..."; exit 1; }
 	$(if $(UV),$(UV) venv --quiet --allow-existing --python "$(or $(PYTHON),>=3.10)" $(VENV),$(PYTHON) -m venv $(VENV))
+	@echo '{}' > $(VENV)/package.json  # else the one of this checkout makes modules of JupyterLab's scripts, which they are not
 	@touch $@
 
-# Of this environment's JupyterLab alone: Tab shows what an operator, an attribute or a pass is, beside its name.
+# Of this environment's JupyterLab alone: Tab shows what an operator, an attribute or a pass is, beside its name, and no
+# question about news covers the first lesson.
 $(VENV)/$(OVERRIDES): | $(VENV)/.made
 	@mkdir -p $(@D)
-	@echo '{"@jupyterlab/completer-extension:manager": {"showDocumentationPanel": true}}' > $@
+	@echo '{"@jupyterlab/completer-extension:manager": {"showDocumentationPanel": true},' > $@
+	@echo ' "@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}' >> $@
 
 # Apart from .venv, whose tests show what passlab does without these packages. What the registry does not give is left
 # out: its tests are skipped, and say so. With pip, for uv looks for torch in the registry alone.

@@ -194,8 +194,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if left_out and config.option.markexpr == "not nightly":
         terminalreporter.write_line("")
         terminalreporter.write_line(
-            f"{left_out:,} tests were left out: long ones, those that need other packages, and four fifths of the laws that "
-            "hold for every operator or pass and of the tests in a browser (another fifth is run after each commit). `make nightly` runs all of them."
+            f"{left_out:,} tests were left out: those that need other packages, the longest ones, and four fifths of the long "
+            "laws and of the tests in a browser (another fifth is run after each commit). `make nightly` runs all of them."
         )
 
 

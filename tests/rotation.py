@@ -1,6 +1,6 @@
 """The fifth of many similar tests that is due at this commit. Five commits in a row run all of them.
 
-- `rotating`: a law over a registry, which takes long, while a change rarely touches more than a few operators or passes.
+- `rotating`: a long law, over a registry or over what users do, while a change rarely touches more than a few subjects.
   The other four fifths wait for `make nightly`. So do most tests in a browser, of which the others are run at each commit.
 - `in_parts`: nightly tests of thousands of generated programs, or of every planted fault. The other four fifths wait for
   the next commits; `--every-part` runs all.

@@ -31,7 +31,9 @@ INTEGERS = (10, 2, 1)  # integers are drawn below this number; the next one is t
 MOST_BYTES = 2**28  # of the inputs of one draw
 SECONDS = 10.0  # after which no further sizes are drawn
 AGREE = 1e-2  # the largest difference, relative to the largest number of a result
-ENDS_THE_PROCESS = ("Attention", "Einsum", "GRU", "LSTM", "RNN")  # in onnxruntime, for inputs without elements
+# What ends the process in onnxruntime: inputs without elements, and lengths of frames that are 0.
+WITHOUT_ELEMENTS = ("Attention", "Einsum", "GRU", "LSTM", "RNN", "STFT")
+WITH_ZEROS = ("STFT",)
 FATAL = 4  # the level of onnxruntime's log: it prints nothing, since errors are raised
 Run = Callable[[Mapping[str, Array]], list[Any]]
 
@@ -100,15 +102,18 @@ class Runs:
         assert self._run is not None
         values = graph_inputs(self.model.graph)
         is_open = any(_size(dim) is None for v in values for dim in v.type.tensor_type.shape.dim)
+        zeros_end_it = _ends_the_process(self.model.graph, WITH_ZEROS)
         start, found = time.perf_counter(), 0
         for size in (*FIRST_SIZES, *OTHER_SIZES) if is_open else ("",):
-            if size == 0 and not _takes_nothing(self.model.graph):
+            if size == 0 and _ends_the_process(self.model.graph, WITHOUT_ELEMENTS):
                 continue
             if (found and size in OTHER_SIZES) or time.perf_counter() - start > SECONDS:
                 return
             for below in INTEGERS:
                 try:
                     inputs = draw(values, size, below, self._seed)
+                    if zeros_end_it:
+                        inputs = {name: _without_zeros(array) for name, array in inputs.items()}
                     results = self._run(inputs)
                 except Exception as error:  # noqa: BLE001 - the model refuses these inputs, in errors of any class
                     self.why = _first_line(error)
@@ -118,8 +123,8 @@ class Runs:
                 break
 
 
-def _takes_nothing(graph: Any) -> bool:
-    """Whether onnxruntime may be given inputs without elements: some of its operators end the process for these.
+def _ends_the_process(graph: Any, operators: tuple[str, ...]) -> bool:
+    """Whether a graph has one of these operators, for which onnxruntime ends the process instead of raising an error.
 
     An operator of another domain, which may be a function of the model, may be one of them.
     """
@@ -127,9 +132,13 @@ def _takes_nothing(graph: Any) -> bool:
     while graphs:
         nodes = graphs.pop().node
         graphs += [attribute.g for node in nodes for attribute in node.attribute if attribute.HasField("g")]
-        if any(node.domain or node.op_type in ENDS_THE_PROCESS for node in nodes):
-            return False
-    return True
+        if any(node.domain or node.op_type in operators for node in nodes):
+            return True
+    return False
+
+
+def _without_zeros(array: Array) -> Array:
+    return np.maximum(array, 1) if array.dtype.kind in "iu" else array
 
 
 def draw(values: list[Any], size: Any, below: int, seed: int) -> dict[str, Array]:

@@ -26,6 +26,7 @@ from tests.display.view_examples import EXAMPLES
 
 AXE = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 pytestmark = [
+    pytest.mark.rotating,
     pytest.mark.browser,
     pytest.mark.skipif(
         not AXE.is_file(), reason="axe-core is not installed: `make check` installs the tools of the scripts"

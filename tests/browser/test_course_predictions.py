@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from passlab.course.folder import start
 from tests.browser.lab_page import LabPage, browser
 from tests.browser.lab_server import LabServer
-from tests.browser.test_course_hints import _RESTART, _RUN
+from tests.browser.test_course_hints import _RESTART, RUN
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
@@ -23,7 +23,7 @@ def test_a_guess_by_a_button_unfolds_the_answer(chromium: Path) -> None:
 
             def run(beginning: str) -> int:
                 number = page.number_of(beginning)
-                page.page.evaluate(_RUN, [number, None])
+                page.page.evaluate(RUN, [number, None])
                 return number
 
             run("%load_ext")

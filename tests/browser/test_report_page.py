@@ -32,7 +32,7 @@ def test_it_shows_every_pass(opened):
 
 def test_a_difference_unfolds_without_a_script(opened):
     page, _ = opened
-    fold = page.locator("details").first
+    fold = page.locator("details", has_text="log(").first
     fold.locator("summary").click()
     expect(fold.get_by_text("log(").first).to_be_visible()
 

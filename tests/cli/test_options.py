@@ -18,6 +18,8 @@ from passlab import relay
 from passlab.cli import _parser, main
 from tests.hosts import fakes
 
+pytestmark = pytest.mark.rotating
+
 PLAIN = """#[version = "0.0.5"]
 def @main(%x: Tensor[(2), float32]) { add(%x, multiply(2f, 3f)) }
 def @twice(%x: Tensor[(2), float32]) { add(%x, %x) }

@@ -24,6 +24,8 @@ from tests.display.large_program import LOCAL_LOOP, LOOP, PROGRAM
 from tests.display.programs import network
 from tests.scripts.node import run
 
+pytestmark = pytest.mark.rotating
+
 WINDOW = (1300, 900)
 Rect = tuple[float, float, float, float]
 

@@ -22,6 +22,8 @@ from passlab.lab.recordings.comparison import compare
 from passlab.testing import programs, resnet
 from tests.lab.user.programs import PROGRAMS
 
+pytestmark = pytest.mark.rotating
+
 PIPELINES = (
     "InferType, SimplifyInference, FoldConstant, SimplifyExpr, FastMath, FuseOps(fuse_opt_level=2)",
     "InferType, ToANormalForm, EliminateCommonSubexpr, DeadCodeElimination, ToGraphNormalForm, FuseOps, DefuseOps",

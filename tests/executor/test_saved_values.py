@@ -30,6 +30,8 @@ from passlab.testing import programs
 from tests.lab.user.programs import PROGRAMS
 from tests.op.test_edges import NO_VALUE, filled
 
+pytestmark = pytest.mark.rotating
+
 
 def same(a: Any, b: Any) -> bool:
     """Whether two values are equal bit for bit; functions and references count as equal."""

@@ -34,6 +34,8 @@ from passlab.vm.files.disk import read_bytes
 from passlab.vm.files.loading import kernel_functions
 from tests.faults.damaged_files import FORMATS, SMALL
 
+pytestmark = pytest.mark.rotating
+
 EVIL = (
     "os.system", "os.exec", "os.posix_spawn", "os.spawn", "subprocess.Popen", "socket.connect", "pickle.find_class",
     "os.remove", "os.rename", "shutil.rmtree",

@@ -346,6 +346,7 @@ def _writes(path: Path) -> Iterator[tuple[str, int]]:
 ELSEWHERE = {
     ("passlab/executor/aot/module_source.py", "savez"): "to the temporary path of `atomic_files`",
     ("passlab/compat/rpc.py", "copyfile"): "into the temporary folder of a session",
+    ("passlab/lab/recordings/files.py", "ZipFile"): "to the bytes of a pickle",
     ("passlab/hosts/live.py", "open"): "to a temporary file, or one that grows while a pipe is open",
     ("passlab/hosts/recording.py", "write_text"): "into the temporary folder of a run",
     ("passlab/hosts/reduction.py", "write_text"): "into the temporary folder of a reducer",

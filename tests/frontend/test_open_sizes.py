@@ -15,6 +15,8 @@ from passlab.frontend import from_onnx, to_onnx
 from tests.frontend.test_export import NO_COUNTERPART, NOT_IN_RUNTIME, deviates, evaluate, run
 from tests.frontend.test_node_cases import array, cases, imported, reason
 
+pytestmark = pytest.mark.rotating
+
 # Operators whose Relay form needs a size while a model is read, with what it is needed for.
 NEEDS_SIZES = {
     "AffineGrid": "the positions of the pixels are constants",

@@ -14,6 +14,8 @@ from passlab.ir import gc_pause
 from passlab.ir.gc_pause import FEW_SEARCHES, SEARCHES, building
 from passlab.text.parser import parse
 
+pytestmark = pytest.mark.rotating
+
 PROGRAM = '#[version = "0.0.5"]\ndef @main(%x: float32) { add(%x, %x) }'
 
 

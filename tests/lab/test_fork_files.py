@@ -19,6 +19,8 @@ from passlab.lab import Fork, Trace
 from tests.vm.programs import PROGRAMS
 from tests.vm.traced import LOGARITHM, TREE, reusing_memory
 
+pytestmark = pytest.mark.rotating
+
 KINDS = ("vm", "graph", "debug")
 X, W = np.full((2, 3), 0.5, "float32"), np.array([[1, 1, 1], [0, 0, 1], [2, 2, 2], [1, 0, 0]], "float32")
 CLOSURES = """

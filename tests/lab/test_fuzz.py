@@ -33,6 +33,8 @@ from tests.lab.guarded_passes import (
     widened_too_late,
 )
 
+pytestmark = pytest.mark.rotating
+
 QUICK = (less_or_equal, floor_as_trunc, no_epsilon, minus_swapped)
 # Searches here end by a count of programs, never by time, so that a busy machine finds what an idle one finds.
 ENOUGH = {"seconds": None, "programs": 50_000}  # for the mistakes of these passes: a search ends where it finds

@@ -16,6 +16,8 @@ from passlab.oracle.trial import Trial
 from passlab.relay.op import list as list_operators
 from passlab.testing.programs.registry import templates
 
+pytestmark = pytest.mark.rotating
+
 NAMES = [row["operator"] for row in list_operators()]
 DTYPES = ("float32", "int32", "float16")
 

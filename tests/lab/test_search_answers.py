@@ -20,6 +20,8 @@ from passlab.ir.walk import post_order, rewrite
 from passlab.op.dtypes import array_dtype
 from passlab.transform import EXACT, FINITE, PassContext, Rounds, function_pass, module_pass
 
+pytestmark = pytest.mark.rotating
+
 NET = """
 def @main(%x: Tensor[(3, 5), float32], %w: Tensor[(4, 5), float32]) {
   let %a = tanh(%x);

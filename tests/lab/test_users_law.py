@@ -24,6 +24,8 @@ from tests.lab.user.programs import PROGRAMS
 from tests.lab.user.ways import FORMS, RULES, WAYS
 from tests.rotation import PARTS, is_turn
 
+pytestmark = pytest.mark.rotating
+
 SLOW = "culprit"
 TABLES = (PROGRAMS, WAYS, FORMS, RULES)
 

@@ -17,6 +17,8 @@ from passlab.relay.dataflow_pattern import DFPatternCallback, is_op, wildcard
 from passlab.relay.dataflow_pattern import rewrite as rewrite_patterns
 from passlab.transform import function_pass, module_pass
 
+pytestmark = pytest.mark.rotating
+
 NET = """
 def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(5, 4), float32], %b: Tensor[(5), float32]) {
   %0 = nn.relu(nn.bias_add(nn.dense(%x, %w), %b));

@@ -11,6 +11,8 @@ import passlab
 from passlab import analysis, dumps, frontend, instrument, lab, relay, testing, transform
 from passlab.errors import PasslabError
 
+pytestmark = pytest.mark.rotating
+
 NET = passlab.parse("def @main(%x: Tensor[(2), float32]) { add(nn.relu(%x), multiply(2f, add(2f, 3f))) }")
 FUSED = passlab.record(NET, "FoldConstant, FuseOps")
 X = np.array([1.0, 2.0], "float32")

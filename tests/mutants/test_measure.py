@@ -16,6 +16,8 @@ from tests.mutants.definitions import HOUSE
 from tests.mutants.drawing import Mutant
 from tests.mutants.mutation import Mutation
 
+pytestmark = pytest.mark.rotating
+
 BROADCAST = HOUSE / "op" / "broadcast.py"
 MUTANT = Mutant(
     Mutation("division_kernel.kernel", "negate condition"), BROADCAST, "passlab.op.broadcast:division_kernel.kernel"

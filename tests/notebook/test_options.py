@@ -15,6 +15,8 @@ from passlab.errors import PasslabError
 from passlab.ir.expr import Call
 from passlab.ir.walk import rewrite
 
+pytestmark = pytest.mark.rotating
+
 NET = """
 def @main(%x: Tensor[(2), float32], %w: Tensor[(2), float32]) { add(nn.relu(%x), multiply(%w, add(2f, 3f))) }
 def @twice(%x: Tensor[(2), float32]) { add(%x, %x) }

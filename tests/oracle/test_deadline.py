@@ -14,6 +14,8 @@ import pytest
 from passlab.errors import PassTypeError
 from passlab.oracle.deadline import SLOW, Deadline, Stopwatch, TimeUpError, run_within
 
+pytestmark = pytest.mark.rotating
+
 
 def spin(seconds):
     end = time.monotonic() + seconds
