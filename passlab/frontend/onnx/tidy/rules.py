@@ -406,22 +406,24 @@ def _gathered(graph: NodeGraph, root: Any, at: int) -> str | None:
     return names[0]
 
 
-def decide_choice(graph: NodeGraph, root: Any) -> bool:
-    """Decide that no size is below 0, and read the operand that a Where with a known condition chooses."""
-    if root.op_type == "Equal" and root.output[0] not in graph.outputs:
-        for sizes, other in (tuple(root.input), tuple(root.input)[::-1]):
-            value = graph.constant(other)
-            if (
-                value is not None
-                and (value < 0).all()
-                and graph.producer(sizes, "Shape")
-                and _keeps_shape(graph, sizes, value)
-            ):
-                (length,) = graph.shapes[sizes]
-                if isinstance(length, int):
-                    graph.weights[root.output[0]] = np.zeros(length, bool)
-                    graph.replace([root], root)
-                    return True
+def decide_comparison(graph: NodeGraph, root: Any) -> bool:
+    """Decide that no size is equal to a number below 0."""
+    if root.op_type != "Equal" or root.output[0] in graph.outputs:
+        return False
+    for sizes, other in (tuple(root.input), tuple(root.input)[::-1]):
+        value = graph.constant(other)
+        if value is None or not (value < 0).all() or not graph.producer(sizes, "Shape"):
+            continue
+        (length,) = graph.shapes[sizes] if _keeps_shape(graph, sizes, value) else (None,)
+        if isinstance(length, int):
+            graph.weights[root.output[0]] = np.zeros(length, bool)
+            graph.replace([root], root)
+            return True
+    return False
+
+
+def choose_operand(graph: NodeGraph, root: Any) -> bool:
+    """Read the operand that a Where with a known condition chooses."""
     condition = graph.constant(root.input[0]) if root.op_type == "Where" and len(root.input) == 3 else None
     if condition is None or not (condition.all() or not condition.any()):
         return False
@@ -519,7 +521,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
         drop_neutral,
         drop_zero_states,
         gather_kept_axis,
-        decide_choice,
+        decide_comparison,
+        choose_operand,
     ),
     "CombineReshapes": (join_reshapes, drop_reshape),
 }
