@@ -21,6 +21,7 @@ from passlab.evaluate import Evaluator
 from passlab.frontend import from_onnx
 from passlab.frontend.onnx.export.exporting import PROTOBUF_LIMIT, save_model
 from passlab.frontend.onnx.importing import graph_inputs
+from passlab.frontend.onnx.origin import size_name
 from passlab.frontend.onnx.tensors import dtype_of
 from passlab.op.dtypes import Array, array_dtype
 
@@ -150,7 +151,7 @@ def draw(values: list[Any], size: Any, below: int, seed: int) -> dict[str, Array
             raise ValueError(f"the input {value.name} is not a tensor of known rank")
         shape = []
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-            name = dim.dim_param or f"{value.name}/{axis}"
+            name = size_name(dim) or f"{value.name}/{axis}"
             drawn = 2 + len(sizes) % 5 if size == "several" else size
             known = _size(dim)
             shape.append(sizes.setdefault(name, drawn) if known is None else known)

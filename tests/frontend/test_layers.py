@@ -161,6 +161,14 @@ REASONS: dict[str, str] = {
         "one call in Relay, which is written by its formula",
     ),
     **dict.fromkeys(
+        (
+            "test_sequence_insert_at_front",
+            "test_sequence_map_add_1_sequence_1_tensor",
+            "test_sequence_map_add_2_sequences",
+        ),
+        "a sequence is its tensors, and an operator on it what it does with each",
+    ),
+    **dict.fromkeys(
         ("test_reduce_max_bool_inputs", "test_reduce_max_empty_set_bool", "test_reduce_min_bool_inputs"),
         "one call in Relay, which runtimes of ONNX do not take for truth values",
     ),

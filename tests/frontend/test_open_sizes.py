@@ -31,7 +31,6 @@ NEEDS_SIZES = {
     "MaxUnpool": "the places are counted in a static shape",
     "QuantizeLinear": "blocks are repeated a constant number of times",
     "SpaceToDepth": "the blocks are a static reshape",
-    "STFT": "the factors of the transform are constants",
     "TensorScatter": "the places of the update are constants",
 }
 OPEN_CASES = {

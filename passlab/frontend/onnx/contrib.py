@@ -1,7 +1,8 @@
 """Operators of onnxruntime (`com.microsoft`) as functions of ONNX's own, in ONNX's text.
 
 What the optimizers and quantizers of onnxruntime write: fused products and convolutions, activations, layer norms with
-a residual, products of weights of 4 and 8 bits. Integer products are computed in floats from the same weights.
+a residual, attention, products of weights of 4 and 8 bits. Integer products are computed in floats from the same
+weights.
 
     "BiasGelu"  ->  { S = Add(x0, x1)  ...  y0 = Mul(...) }
 
@@ -10,7 +11,7 @@ A definition gets the call and says its nodes; inputs are named x0, x1, ... and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, ModelError
@@ -18,13 +19,16 @@ from passlab.frontend.onnx.package import onnx
 
 DOMAIN = "com.microsoft"
 OPSET = 21
+OWN = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})  # that it adds to ONNX's domain
+NEVER = 1 << 10  # the number of an input that an operator does not have
 
 
 class Call:
-    """A node of the domain: its attributes by name, and which of its inputs are given."""
+    """A node of the domain: its attributes by name, which of its inputs are given, and their ranks."""
 
-    def __init__(self, proto: Any) -> None:
+    def __init__(self, proto: Any, ranks: Sequence[int | None]) -> None:
         self.op_type: str = proto.op_type
+        self.ranks = ranks
         self._given = list(proto.input)
         self.results = len(proto.output)
         self._attributes = {a.name: onnx().helper.get_attribute_value(a) for a in proto.attribute}
@@ -136,6 +140,13 @@ def _fused_conv(call: Call) -> str:
 
 
 # ---------------------------------------------------------------- layer norms with a residual
+def _layer_norm(call: Call) -> str:
+    if call.results > 1:
+        call.refuse("is supported with one result only")
+    options = f"axis = {int(call.value('axis', -1))}, epsilon = {float(call.value('epsilon', 1e-5))!r}"
+    return f"y0 = LayerNormalization <{options}> ({'x0, x1, x2' if call.has(2) else 'x0, x1'})\n"
+
+
 def _skip_layer_norm(call: Call) -> str:
     epsilon = float(call.value("epsilon", 1e-12))
     text = "s0 = Add(x0, x1)\n" + ("s = Add(s0, x4)\n" if call.has(4) else "s = Identity(s0)\n")
@@ -154,34 +165,125 @@ def _sum_of_skip(call: Call) -> str:
     return "y3 = Identity(s)\n" if call.results > 3 else ""
 
 
+def _root_mean_square_norm(call: Call) -> str:
+    """Onnxruntime computes in the type of the scale, and has the mean of squares over the axes from `axis` on."""
+    if int(call.value("axis", -1)) != -1 or call.results > 1:
+        call.refuse("is supported over the last axis, with one result, only")
+    text = _ints("last", -1) + _float("e", call.value("epsilon", 1e-5), "x0")
+    return text + "q = Mul(x0, x0) m = ReduceMean(q, last) v = Add(m, e) r = Sqrt(v) n = Div(x0, r) y0 = Mul(n, x1)\n"
+
+
+def _embedding(call: Call) -> str:
+    """Words, positions and segments are looked up, added, and normalized; the mask is counted for each sequence."""
+    text = "word = Gather(x2, x0)\n" + _ints("zero", 0) + _ints("one", 1)
+    if call.has(8):
+        text += "position = Gather(x3, x8)\n"
+    else:
+        text += "count = Shape <start = 1, end = 2> (x0) position = Slice(x3, zero, count, zero)\n"
+    text += "s0 = Add(word, position)\n"
+    text += "segment = Gather(x4, x1) s = Add(s0, segment)\n" if call.has(4) else "s = Identity(s0)\n"
+    epsilon = float(call.value("epsilon", 1e-12))
+    text += f"y0 = LayerNormalization <axis = -1, epsilon = {epsilon!r}> (s, x5, x6)\n"
+    if call.results > 1:
+        text += "mask = Identity(x7)\n" if call.has(7) else "mask = Sub(x0, x0)\n"
+        text += "y1 = ReduceSum <keepdims = 0> (mask, one)\n"
+    return text + ("y2 = Identity(s)\n" if call.results > 2 else "")
+
+
+# ---------------------------------------------------------------- attention
+def _attended(call: Call, mask: int, past: tuple[int, ...], bias: int) -> str:
+    """Return the nodes of an attention over q, k and v of (batch, length, hidden), whose heads are split here.
+
+    `mask`, `past` and `bias` are numbers of inputs: what takes part, the keys and values before these, and what is
+    added to the scores.
+    """
+    heads, outputs = int(call.value("num_heads", None)), call.results
+    text = _ints("by_head", 0, 0, heads, -1) + _ints("merge", 0, 0, -1) + _ints("zero", 0) + _ints("one", 1)
+    for name in "qkv":
+        text += f"{name}_r = Reshape({name}, by_head) {name}_t = Transpose <perm = [0, 2, 1, 3]> ({name}_r)\n"
+    if call.has(past[0]):
+        if len(past) == 1:  # keys and values in one tensor
+            text += f"k_p, v_p = Split <axis = 0, num_outputs = 2> (x{past[0]})\n"
+            text += "k_b = Squeeze(k_p, zero) v_b = Squeeze(v_p, zero)\n"
+        else:
+            text += f"k_b = Identity(x{past[0]}) v_b = Identity(x{past[1]})\n"
+        text += "k_h = Concat <axis = 2> (k_b, k_t) v_h = Concat <axis = 2> (v_b, v_t)\n"
+    else:
+        text += "k_h = Identity(k_t) v_h = Identity(v_t)\n"
+    text += "kt = Transpose <perm = [0, 1, 3, 2]> (k_h) raw = MatMul(q_t, kt)\n"
+    if scale := float(call.value("scale", 0.0)):
+        text += _float("scale", scale, "raw")
+    else:
+        text += "width = Shape <start = 3, end = 4> (q_t) wide = CastLike(width, raw) root = Sqrt(wide)\n"
+        text += "scale = Reciprocal(root)\n"
+    text += "s0 = Mul(raw, scale)\n" + (f"s1 = Add(s0, x{bias})\n" if call.has(bias) else "s1 = Identity(s0)\n")
+    text += _float("off", float(call.value("mask_filter_value", -10000.0)), "raw")
+    text += _masked(call, mask) if call.has(mask) else "s2 = Identity(s1)\n"
+    if call.value("unidirectional", 0):  # position i sees the ones up to i, and all before this sequence
+        text += "rows = Shape <start = 2, end = 3> (raw) columns = Shape <start = 3, end = 4> (raw)\n"
+        text += "ahead0 = Sub(columns, rows) ahead1 = Add(ahead0, one) ahead = Squeeze(ahead1)\n"
+        text += _float("low", -3e38, "raw") + "plane = Shape <start = 2, end = 4> (raw) full0 = Expand(low, plane)\n"
+        text += "later = Trilu <upper = 1> (full0, ahead) s3 = Add(s2, later)\n"
+    else:
+        text += "s3 = Identity(s2)\n"
+    text += "w = Softmax <axis = -1> (s3) c = MatMul(w, v_h) ct = Transpose <perm = [0, 2, 1, 3]> (c)\n"
+    text += "y0 = Reshape(ct, merge)\n"
+    if outputs > 1 and len(past) == 1:
+        text += "k_u = Unsqueeze(k_h, zero) v_u = Unsqueeze(v_h, zero) y1 = Concat <axis = 0> (k_u, v_u)\n"
+    elif outputs > 1:
+        text += "y1 = Identity(k_h)\n" + ("y2 = Identity(v_h)\n" if outputs > 2 else "")
+    return text
+
+
+def _masked(call: Call, mask: int) -> str:
+    """Return nodes that switch scores off: by 0 for each position, or by the length of each sequence."""
+    rank, name = call.ranks[mask], f"x{mask}"
+    text = _ints("m_axes", *{2: (1, 2), 3: (1,)}.get(rank or 0, (1,)))
+    if rank == 1:
+        text += "m_n0 = Shape <start = 3, end = 4> (raw) m_n = Squeeze(m_n0) m_0 = Sub(m_n, m_n) m_1 = Squeeze(one)\n"
+        text += f"m_r0 = Range(m_0, m_n, m_1) m_r = CastLike(m_r0, {name}) m_e = Unsqueeze({name}, one)\n"
+        text += (
+            "m_l = Less(m_r, m_e) m_f = CastLike(m_l, raw)\n" + _ints("m_mid", 1, 2) + "m_u = Unsqueeze(m_f, m_mid)\n"
+        )
+    elif rank in (2, 3):
+        text += f"m_f = CastLike({name}, raw) m_u = Unsqueeze(m_f, m_axes)\n"
+    else:
+        call.refuse("is supported with a mask of one to three dimensions only")
+    text += _float("unit", 1.0, "raw")
+    return text + "m_i = Sub(unit, m_u) m_a = Mul(m_i, off) s2 = Add(s1, m_a)\n"
+
+
+def _projected(call: Call, x: str, weight: str) -> str:
+    """Return nodes that compute q, k and v as parts of one product."""
+    if call.value("do_rotary", 0) or call.value("past_present_share_buffer", 0):
+        call.refuse("is not supported with rotary positions or a shared buffer")
+    text = f"p = MatMul({x}, {weight})\n" + ("b = Add(p, x2)\n" if call.has(2) else "b = Identity(p)\n")
+    if sizes := list(call.value("qkv_hidden_sizes", [])):
+        return text + _ints("parts", *sizes) + "q, k, v = Split <axis = -1> (b, parts)\n"
+    return text + "q, k, v = Split <axis = -1, num_outputs = 3> (b)\n"
+
+
 def _attention(call: Call) -> str:
-    call.only(4)
-    heads = int(call.value("num_heads", None))
-    if call.value("unidirectional", 0) or list(call.value("qkv_hidden_sizes", [])) or call.results > 1:
-        call.refuse("is supported for whole sequences without a past only")
-    text = _ints("split_heads", 0, 0, 3, heads, -1) + _ints("merge", 0, 0, -1) + _ints("one", 1) + _ints("two", 2)
-    text += "p = MatMul(x0, x1)\n" + ("b = Add(p, x2)\n" if call.has(2) else "b = Identity(p)\n")
-    text += "r = Reshape(b, split_heads) t = Transpose <perm = [2, 0, 3, 1, 4]> (r)\n"
-    text += "q1, k1, v1 = Split <axis = 0, num_outputs = 3> (t)\n" + _ints("zero", 0)
-    text += "q = Squeeze(q1, zero) k = Squeeze(k1, zero) v = Squeeze(v1, zero)\n"
-    text += "kt = Transpose <perm = [0, 1, 3, 2]> (k) raw = MatMul(q, kt)\n"
-    scale = float(call.value("scale", 0.0))
-    if scale:
-        text += _float("scale", scale, "x0")
+    call.only(6)
+    return _projected(call, "x0", "x1") + _attended(call, 3, (4,), 5)
+
+
+def _quantized_attention(call: Call) -> str:
+    text = _integers("xf", "x0", "x3", _given(call, 6)) + _integers("wf", "x1", "x4", _given(call, 7))
+    return text + _projected(call, "xf", "wf") + _attended(call, 5, (8,), NEVER)
+
+
+def _multi_head_attention(call: Call) -> str:
+    call.only(8)
+    if not call.has(1) or not call.has(2) or call.ranks[1] != 3 or call.ranks[2] != 3:
+        call.refuse("is supported for queries, keys and values in tensors of their own")
+    if call.has(3):
+        text = "".join(f"w{at} = Shape <start = 2, end = 3> (x{at})\n" for at in range(3))
+        text += "parts = Concat <axis = 0> (w0, w1, w2) bq, bk, bv = Split <axis = 0> (x3, parts)\n"
+        text += "".join(f"{name} = Add(x{at}, b{name})\n" for at, name in enumerate("qkv"))
     else:
-        text += "sh = Shape(q) d = Gather(sh, neg) dc = CastLike(d, x0) dr = Sqrt(dc) scale = Reciprocal(dr)\n"
-        text = _ints("neg", -1) + text
-    text += "scores = Mul(raw, scale)\n"
-    if call.has(3):  # 1 for what takes part, 0 for padding: a row for each sequence
-        text += _ints("middle", 1, 2) + _float("off", float(call.value("mask_filter_value", -10000.0)), "x0")
-        text += "mf = CastLike(x3, x0) mu = Unsqueeze(mf, middle)\n" + _float("unit", 1.0, "x0")
-        text += "mi = Sub(unit, mu) ma = Mul(mi, off) masked = Add(scores, ma)\n"
-    else:
-        text += "masked = Identity(scores)\n"
-    return text + (
-        "w = Softmax <axis = -1> (masked) c = MatMul(w, v) ct = Transpose <perm = [0, 2, 1, 3]> (c)\n"
-        "y0 = Reshape(ct, merge)\n"
-    )
+        text = "".join(f"{name} = Identity(x{at})\n" for at, name in enumerate("qkv"))
+    return text + _attended(call, 4, (6, 7), 5)
 
 
 # ---------------------------------------------------------------- integers
@@ -211,6 +313,37 @@ def _quantized_one(operator: Callable[[Call], str]) -> Callable[[Call], str]:
     return write
 
 
+def _quantized_softmax(call: Call) -> str:
+    axis = int(call.value("axis", -1))
+    text = _dequantized("a", "x0", "x1", _given(call, 2))
+    if int(call.value("opset", None)) >= 13:
+        text += f"b = Softmax <axis = {axis}> (a)\n"
+    else:  # over all axes from this one on
+        text += f"s = Shape(a) f = Flatten <axis = {axis}> (a) g = Softmax <axis = -1> (f) b = Reshape(g, s)\n"
+    return text + f"y0 = QuantizeLinear(b, x3{', x4' if call.has(4) else ''})\n"
+
+
+def _quantized_gemm(call: Call) -> str:
+    """The scale of the bias is the product of the other two, as integers are summed before they are scaled."""
+    text = _integers("a", "x0", "x1", _given(call, 2))
+    transposed = int(call.value("transB", 0))
+    text += _ints("form", *((-1, 1) if transposed else (1, -1))) + "b_s = Reshape(x4, form)\n"
+    if call.has(5):
+        text += "b_o = Reshape(x5, form)\n"
+    text += _integers("b", "x3", "b_s", "b_o" if call.has(5) else None)
+    options = (
+        f"alpha = {float(call.value('alpha', 1.0))!r}, transA = {int(call.value('transA', 0))}, transB = {transposed}"
+    )
+    if call.has(6):
+        text += _ints("flat", -1) + "b_f = Reshape(x4, flat) c_s = Mul(x1, b_f)\n" + _integers("c", "x6", "c_s", None)
+        text += f"g = Gemm <{options}, beta = {float(call.value('alpha', 1.0))!r}> (a, b, c)\n"
+    else:
+        text += f"g = Gemm <{options}> (a, b)\n"
+    if not call.has(7):
+        return text + "y0 = Identity(g)\n"
+    return text + f"y0 = QuantizeLinear(g, x7{', x8' if call.has(8) else ''})\n"
+
+
 def _average_pool(call: Call) -> str:
     if call.value("channels_last", 0):
         call.refuse("is not supported with the channels last")
@@ -219,6 +352,7 @@ def _average_pool(call: Call) -> str:
         if values := list(call.value(name, [])):
             texts.append(f"{name} = [{', '.join(map(str, values))}]")
     texts += [f"{name} = {call.value(name, 0)}" for name in ("ceil_mode", "count_include_pad")]
+    texts.append(f'auto_pad = "{call.value("auto_pad", "NOTSET")}"')
     return f"AveragePool <{', '.join(texts)}> "
 
 
@@ -321,7 +455,8 @@ def _quantized_lstm(call: Call) -> str:
         texts.append("activations = [" + ", ".join(f'"{name}"' for name in names) + "]")
     others = ", ".join(f"x{at}" if call.has(at) else "" for at in range(3, 8))
     results = ", ".join(f"y{at}" for at in range(call.results))
-    # onnxruntime quantizes the whole sequence, and at each step the state, which is a float here.
+    # onnxruntime quantizes the whole sequence, and the state at each step.
+    texts.append("quantized_state = 1")
     text += "q, q_s, q_z = DynamicQuantizeLinear(x0)\nx = DequantizeLinear(q, q_s, q_z)\n"
     return text + f"{results} = LSTM <{', '.join(texts)}> (x, w, r, {others})\n"
 
@@ -332,13 +467,18 @@ DEFINITIONS: dict[str, Callable[[Call], str]] = {
     "DequantizeLinear": lambda call: _dequantized("y0", "x0", "x1", _given(call, 2)),
     "DynamicQuantizeLSTM": _quantized_lstm,
     "DynamicQuantizeMatMul": _dynamic_matmul,
+    "EmbedLayerNormalization": _embedding,
     "FastGelu": _fast_gelu,
     "FusedConv": _fused_conv,
     "FusedGemm": _fused_gemm,
     "FusedMatMul": _fused_matmul,
     "Gelu": lambda call: _gelu_of("x0", "y0"),
+    "LayerNormalization": _layer_norm,
     "MatMulIntegerToFloat": _integer_matmul,
     "MatMulNBits": _matmul_bits,
+    "MultiHeadAttention": _multi_head_attention,
+    "QAttention": _quantized_attention,
+    "QGemm": _quantized_gemm,
     "QLinearAdd": _quantized_pair("Add"),
     "QLinearAveragePool": _quantized_one(_average_pool),
     "QLinearConcat": _quantized_concat,
@@ -346,8 +486,10 @@ DEFINITIONS: dict[str, Callable[[Call], str]] = {
     "QLinearLeakyRelu": _quantized_one(lambda call: f"LeakyRelu <alpha = {float(call.value('alpha', 0.01))!r}> "),
     "QLinearMul": _quantized_pair("Mul"),
     "QLinearSigmoid": _quantized_one(lambda call: "Sigmoid"),
+    "QLinearSoftmax": _quantized_softmax,
     "QuantizeLinear": lambda call: f"y0 = QuantizeLinear(x0, x1{', x2' if call.has(2) else ''})\n",
     "QuickGelu": _quick_gelu,
+    "SimplifiedLayerNormalization": _root_mean_square_norm,
     "SkipLayerNormalization": _skip_layer_norm,
     "SkipSimplifiedLayerNormalization": _skip_rms_norm,
 }
@@ -358,7 +500,7 @@ def contrib_function(proto: Any, ranks: list[int | None]) -> Any:
 
     Raises `ModelError` for an operator, an attribute or an input that is not supported.
     """
-    call = Call(proto)
+    call = Call(proto, ranks)
     body = DEFINITIONS[proto.op_type](call)
     for at, rank in enumerate(ranks):
         swap = f"{DOMAIN}.SwapLast(x{at})"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, ModelError
-from passlab.frontend.onnx.contrib import DEFINITIONS, DOMAIN, contrib_function
+from passlab.frontend.onnx.contrib import DEFINITIONS, DOMAIN, OWN, contrib_function
 from passlab.frontend.onnx.entries import schema_of
 from passlab.frontend.onnx.package import onnx
 from passlab.frontend.onnx.tensors import code_of
@@ -20,15 +20,20 @@ from passlab.ir.types import TensorType, TupleType
 
 def has_definition(op_type: str, domain: str, opset: int) -> bool:
     """Whether an operator is defined by other operators, by ONNX or, for onnxruntime's operators, here."""
-    if domain == DOMAIN:
+    if _is_contrib(op_type, domain, opset):
         return op_type in DEFINITIONS
     schema = schema_of(op_type, domain, opset)
     return schema is not None and bool(schema.has_function or schema.has_context_dependent_function)
 
 
+def _is_contrib(op_type: str, domain: str, opset: int) -> bool:
+    """Whether an operator is onnxruntime's own, also where it stands in ONNX's domain, before ONNX has it."""
+    return domain == DOMAIN or (domain == "" and op_type in OWN and schema_of(op_type, domain, opset) is None)
+
+
 def definition(proto: Any, domain: str, opset: int, inputs: Sequence[Expr | None]) -> Any:
     """Return the FunctionProto that defines a node for these input types. Raises `ModelError` if ONNX defines none."""
-    if domain == DOMAIN:
+    if _is_contrib(proto.op_type, domain, opset):
         ranks = [
             len(x.checked_type.shape) if x is not None and isinstance(x.checked_type, TensorType) else None
             for x in inputs

@@ -24,7 +24,7 @@ from passlab.frontend.onnx.definitions import has_definition
 from passlab.frontend.onnx.entries import entries, find_entry, schema_of
 from passlab.frontend.onnx.graph import GraphContext, GraphScope, Translator, node_names, plain_domain
 from passlab.frontend.onnx.node_text import node_span
-from passlab.frontend.onnx.origin import ModelSource
+from passlab.frontend.onnx.origin import ModelSource, size_name
 from passlab.frontend.onnx.package import onnx
 from passlab.frontend.onnx.sequences import is_packed
 from passlab.frontend.onnx.tensors import External, array_of, dtype_of
@@ -126,7 +126,8 @@ def input_type(
         )
     dims = names if shape is None else _given_shape(name, shape)
     assert dims is not None
-    if names is not None and len(dims) != len(names):
+    # Tools give a number as a tensor of one element; any other rank would not be the one that was meant.
+    if names is not None and len(dims) != len(names) and (names, dims) != ((), (1,)):
         expected = f"{len(names)} dimensions: ({', '.join(map(repr, names))})"
         raise ModelError(
             Diagnostic(f"the shape given for the input `{name}` has another rank", None, expected, str(shape))
@@ -144,9 +145,9 @@ def _known_shape(tensor: Any, symbols: dict[str, SizeVar] | None, sizes: Mapping
     for dim in dims:
         if dim.HasField("dim_value") and dim.dim_value >= 0:
             shape.append(dim.dim_value)
-        elif dim.dim_param in sizes:
+        elif size_name(dim) in sizes:
             shape.append(sizes[dim.dim_param])
-        elif dim.dim_param and symbols is not None:
+        elif size_name(dim) and symbols is not None:
             shape.append(symbols.setdefault(dim.dim_param, SizeVar(dim.dim_param)))
         else:
             shape.append(ANY)
@@ -158,7 +159,7 @@ def sizes_and_shapes(inputs: list[Any], given: Mapping[str, Any]) -> tuple[dict[
 
     Raises `ModelError` for a name that is neither, and for a size that is not a whole number from 0 on.
     """
-    names = {value.name: [dim.dim_param for dim in value.type.tensor_type.shape.dim] for value in inputs}
+    names = {value.name: [size_name(dim) for dim in value.type.tensor_type.shape.dim] for value in inputs}
     named = {size for own in names.values() for size in own if size}
     sizes: dict[str, int] = {}
     shapes: dict[str, Any] = {}
@@ -177,9 +178,9 @@ def sizes_and_shapes(inputs: list[Any], given: Mapping[str, Any]) -> tuple[dict[
     for key, shape in shapes.items():
         dims = () if key in sequences else _given_shape(key, shape)
         if len(dims) == len(names[key]):
-            for size_name, dim in zip(names[key], dims, strict=True):
-                if size_name and isinstance(dim, int):
-                    sizes.setdefault(size_name, dim)
+            for name, dim in zip(names[key], dims, strict=True):
+                if name and isinstance(dim, int):
+                    sizes.setdefault(name, dim)
     return sizes, shapes
 
 

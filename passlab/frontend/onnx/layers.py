@@ -217,19 +217,14 @@ def node_of(function: Function, names: Sequence[str], opset: int) -> Any:
     marks.pop("sizes", None)
     op_type = kind.removeprefix(PREFIX)
     schema = schema_of(op_type, "", opset) if kind.startswith(PREFIX) and isinstance(first, int) else None
-    before = schema_of(op_type, "", first) if schema is not None else None
-    if schema is None or schema.deprecated or before is None:
+    if schema is None or schema.deprecated or schema_of(op_type, "", first) is None:
         return None
     inputs = marks.pop("inputs", range(len(names)))
     fields = function.body.checked_type
     count = len(fields.fields) if isinstance(fields, TupleType) else 1
     outputs = list(marks.pop("outputs", range(count)))
     known = {key: value for key, value in marks.items() if key in schema.attributes}
-    if (
-        len(outputs) != count
-        or len(inputs) != len(names)
-        or any(key in before.attributes for key in marks if key not in known)
-    ):
+    if len(outputs) != count or len(inputs) != len(names) or len(known) < len(marks):
         return None
     named = dict(zip(inputs, names, strict=True))
     node = onnx().helper.make_node(

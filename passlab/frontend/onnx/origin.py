@@ -48,6 +48,11 @@ class ModelSource(Source):
         self.outputs: Sequence[Named] = tuple(map(Named.of, graph.output))
 
 
+def size_name(dim: Any) -> str:
+    """Return the name of a size, "" for one without; `?` is no name, for two of them need not be equal."""
+    return "" if dim.dim_param == "?" else str(dim.dim_param)
+
+
 def weight_span(name: str, dtype: str, shape: Sequence[int]) -> Span | None:
     """Return the source of a weight: its name and type. None for a weight without a name."""
     if not name:

@@ -53,10 +53,13 @@ def max_unpool(n: OnnxNode, x: Expr, positions: Expr, shape: Expr | None = None)
     if shape is None:
         return result
     target = [size for size in (n.known_entries(shape) or [])[1:] if isinstance(size, int)]  # the batch is the input's
-    if len(target) < len(result_shape) - 1:
-        target = n.constant_ints(shape, "the shape of the result")[1:]
-    sides = [[0, 0], *[[0, size - own] for size, own in zip(target, result_shape[1:], strict=True)]]
-    return n("nn.pad", result, pad_width=sides, pad_value=n.constant(0, x))
+    if len(target) == len(result_shape) - 1:
+        sides = [[0, 0], *[[0, size - own] for size, own in zip(target, result_shape[1:], strict=True)]]
+        return n("nn.pad", result, pad_width=sides, pad_value=n.constant(0, x))
+    after = n("subtract", shape, n.constant([0, *result_shape[1:]], shape))
+    after = n("multiply", after, n.constant([0] + [1] * (len(result_shape) - 1), shape))
+    widths = n("stack", n.builder.tuple([n("zeros_like", after), after]), axis=1)
+    return n("nn.pad", result, pad_width=widths, pad_value=n.constant(0, x))
 
 
 @onnx_operator("AveragePool", 1, 7, 10, 11, 19, 22)

@@ -28,7 +28,7 @@ _RANGES = {
 
 def _axis(n: OnnxNode, x: Expr, scale: Expr) -> int:
     """Return the axis along which scales vary; for a single scale it does not matter."""
-    return n.axis(n.integer("axis", 1), n.rank(x)) if n.rank(scale) else 0
+    return 0 if n.shape(scale) in ((), (1,)) else n.axis(n.integer("axis", 1), n.rank(x))
 
 
 def _has_relay_operator(n: OnnxNode, integer: str, number: Expr, scale: Expr, zero: Expr | None, block: int) -> bool:

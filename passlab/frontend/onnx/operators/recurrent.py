@@ -14,6 +14,7 @@ from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Capture, OnnxNode
 from passlab.frontend.onnx.operators.activations import exponential
 from passlab.frontend.onnx.operators.control_flow import Iteration, Loop
+from passlab.frontend.onnx.operators.quantized import dynamic_quantize
 from passlab.frontend.sizes import as_vector, size_of
 from passlab.ir.expr import Expr
 
@@ -87,6 +88,18 @@ def _gates(n: OnnxNode, x: Expr, count: int) -> list[Expr]:
     return n.fields(n("split", x, indices_or_sections=count, axis=1), count)
 
 
+def _kept(n: OnnxNode, state: Expr) -> Expr:
+    """Return the state that a step multiplies: its 8 bits, of all sequences at once, where the node says so.
+
+    That is what onnxruntime's `DynamicQuantizeLSTM` multiplies.
+    """
+    if not n.flag("quantized_state"):
+        return state
+    quantized, scale, zero = dynamic_quantize(n, state)
+    difference = n("subtract", n.cast(quantized, "int32"), n.cast(zero, "int32"))
+    return n("multiply", n.cast(difference, n.dtype(state)), scale)
+
+
 def _with_state(n: OnnxNode, layer: Layer, x: Expr, state: Expr) -> Expr:
     result = n("add", x, n("nn.dense", state, layer.r))
     return result if layer.r_bias is None else n("add", result, layer.r_bias)
@@ -122,7 +135,7 @@ def _lstm_step(n: OnnxNode, layer: Layer, x: Expr, states: list[Expr]) -> list[E
     f, g, h = layer.activations
     state, cell = states
     # ONNX's order of the gates: input, output, forget, cell.
-    into, out, forget, new = _gates(n, _with_state(n, layer, x, state), 4)
+    into, out, forget, new = _gates(n, _with_state(n, layer, x, _kept(n, state)), 4)
     peep: list[Expr | None] = [None] * 3
     if layer.peepholes is not None:
         peep = list(n.fields(n("split", layer.peepholes, indices_or_sections=3, axis=0), 3))

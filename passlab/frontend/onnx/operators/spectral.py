@@ -7,6 +7,7 @@ import numpy as np
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.tensors import dtype_of
+from passlab.frontend.sizes import Size, size_of
 from passlab.ir.expr import Expr
 
 
@@ -70,27 +71,45 @@ def short_fourier(
     n: OnnxNode, signal: Expr, step: Expr, window: Expr | None = None, length: Expr | None = None
 ) -> Expr:
     """`dft` of frames that `take` cuts out of the signal, times the window."""
-    if n.rank(signal) == 3 and n.static_shape(signal, [2])[0] != 1:
+    if n.rank(signal) == 3 and isinstance(n.shape(signal)[2], int) and n.shape(signal)[2] != 1:
         n.refuse("transforms complex signals")
     flat = n("squeeze", signal, axis=[2]) if n.rank(signal) == 3 else signal
-    hop = n.constant_ints(step, "the step")[0]
-    if length is not None:
-        size = n.constant_ints(length, "the length of a frame")[0]
-    elif window is not None:
-        (size,) = n.static_shape(window)
-    else:
+    if length is None and window is None:
         n.refuse("needs a window or the length of a frame")
-    (total,) = n.static_shape(flat, [1])
-    if hop < 1 or not 0 < size <= total:
-        n.refuse("has impossible frames", found=f"frames of {size}, steps of {hop}, a signal of {total}")
-    n.check_size((total - size) // hop + 1, size)
-    positions = np.arange((total - size) // hop + 1)[:, None] * hop + np.arange(size)
-    frames = n("take", flat, n.constant(positions, "int64"), axis=1)
+    hop, total = _number(n, step), size_of(n, flat, 1)
+    size = size_of(n, window, 0) if length is None and window is not None else _number(n, length)
+    if isinstance(hop, int) and isinstance(size, int) and isinstance(total, int):
+        if hop < 1 or not 0 < size <= total:
+            n.refuse("has impossible frames", found=f"frames of {size}, steps of {hop}, a signal of {total}")
+        n.check_size((total - size) // hop + 1, size)
+        places = n.constant(np.arange((total - size) // hop + 1)[:, None] * hop + np.arange(size), "int64")
+    else:
+        hop, size, total = (n.constant(x, "int64") if isinstance(x, int) else n.scalar(x) for x in (hop, size, total))
+        starts = _count_to(n, n("add", n("subtract", total, size), 1), hop)
+        places = n("add", n("expand_dims", starts, axis=1), _count_to(n, size))
+    frames = n("take", flat, places, axis=1)
     frames = frames if window is None else n("multiply", frames, window)
     parts = n.fields(n("dft", frames, n("zeros_like", frames)), 2)
     if n.flag("onesided", True):
-        parts = [n("strided_slice", p, begin=[0], end=[size // 2 + 1], strides=[1], axes=[2]) for p in parts]
+        if isinstance(size, int):
+            half = n.constant(np.arange(size // 2 + 1), "int64")
+        else:
+            half = _count_to(n, n("add", n("floor_divide", size, 2), 1))
+        parts = [n("take", part, half, axis=2) for part in parts]
     return n("stack", n.builder.tuple(parts), axis=3)
+
+
+def _number(n: OnnxNode, x: Expr | None) -> Size:
+    """Return a whole number that a model gives as an input, where it is known."""
+    assert x is not None
+    value = n.value(x)
+    return n.cast(n("reshape", x, newshape=[1]), "int64") if value is None else int(value.reshape(()))
+
+
+def _count_to(n: OnnxNode, end: Expr, step: Expr | None = None) -> Expr:
+    """Return the numbers from 0 to before an end."""
+    one = n.constant(1, "int64")
+    return n("arange", n.constant(0, "int64"), end, one if step is None else step, dtype="int64")
 
 
 @onnx_operator("MelWeightMatrix", 17)
