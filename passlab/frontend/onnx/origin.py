@@ -49,7 +49,7 @@ class ModelSource(Source):
 
 
 def size_name(dim: Any) -> str:
-    """Return the name of a size, "" for one without; `?` is no name, for two of them need not be equal."""
+    """Return the name of a size, "" for one without. Two sizes called `?` need not be equal."""
     return "" if dim.dim_param == "?" else str(dim.dim_param)
 
 
