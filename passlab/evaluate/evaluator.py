@@ -43,6 +43,7 @@ from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.homes import Homes
 from passlab.evaluate.memory import MEMORY_OPERATORS
 from passlab.evaluate.operators import apply_operator, describe
+from passlab.evaluate.shared_results import constant_result
 from passlab.evaluate.values import ADTValue, Closure, RefValue, Value
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
 from passlab.ir.expr import (
@@ -344,7 +345,7 @@ def _call(ev: Evaluator, node: Call, act: Activation) -> Waits:
         if memory_operator is not None:
             act.values[node] = memory_operator(ev, node, act, args)
         else:
-            act.values[node] = apply_operator(callee, node.attrs, args, node.span)
+            act.values[node] = constant_result(callee, node.attrs, args, node.span)
     elif isinstance(callee, Constructor):
         act.values[node] = ADTValue(callee, args)
     elif isinstance(callee, Closure):

@@ -259,11 +259,22 @@ def _as_list(values: Any) -> tuple[Any, ...]:
         raise not_a_node_error(values, "a list of expressions") from None
 
 
-def _is_bytes(array: Array) -> bool:
-    """Whether an array is a view of a `bytes` object, which nobody can change, in one piece."""
+def is_frozen(array: Array) -> bool:
+    """Whether nobody writes to an array: it is read-only, and so is what it is a view of.
+
+    A view keeps all of that in memory, so one of a part does not count; neither does one in another order.
+    """
     base: Any = array.base
-    base = base.base if isinstance(base, np.ndarray) else base
-    return isinstance(base, bytes) and array.flags.c_contiguous and array.flags.aligned
+    if array.flags.writeable or base is None:
+        return not array.flags.writeable
+    if not (array.flags.c_contiguous and array.flags.aligned):
+        return False
+    whole = base
+    if type(base) is np.ndarray:
+        if base.flags.writeable:
+            return False
+        whole = base.base
+    return isinstance(whole, bytes) or (whole is None and base.nbytes == array.nbytes)
 
 
 class Constant(Expr):
@@ -279,7 +290,7 @@ class Constant(Expr):
 
     def __new__(cls, data: Any, span: Span | None = None) -> Constant:
         array = np.asarray(data)
-        if array.flags.writeable or not (array.base is None or _is_bytes(array)):
+        if not is_frozen(array):
             array = array.copy(order="C")
             array.flags.writeable = False
         dtype_name(array.dtype)  # rejects object, string and complex arrays

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import count
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
 from passlab.evaluate.memory import MEMORY_OPERATORS
 from passlab.evaluate.values import Value
-from passlab.ir.expr import Call
+from passlab.ir.expr import Call, is_frozen
 from passlab.ir.op import Op
 
 Array = np.ndarray[Any, Any]
@@ -32,12 +34,16 @@ class KnownResult(NamedTuple):
 
 
 class _RunResults:
-    """The results that one run looked up or computed, and the arrays in their keys."""
+    """The results that one run looked up or computed, and the arrays in their keys.
+
+    Arrays of constants and results that were not kept are referenced weakly: they belong to somebody else.
+    """
 
     def __init__(self) -> None:
         self.by_key: dict[Key, tuple[KnownResult, Any]] = {}  # with the attributes, which the key names by their `id`
-        self.same: dict[int, tuple[Array, Array]] = {}  # by the `id` of an array: itself, and the one it counts as
-        self.groups: dict[Key, list[Array]] = {}  # arrays that begin alike
+        self.numbers: dict[int, tuple[ref[Array], int]] = {}  # by the `id` of an array: itself, and its number
+        self.groups: dict[Key, list[tuple[ref[Array], int]]] = {}  # arrays that begin alike
+        self.held: list[Array] = []  # operands that exist only in a run
         self.bytes = 0
 
 
@@ -45,8 +51,14 @@ class KnownResults:
     """The results that this run and the one before used, up to a number of bytes for each."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
-        self._most = most
+        self.most = most
         self._old, self._new = _RunResults(), _RunResults()
+        self._count = count()
+
+    @property
+    def bytes(self) -> int:
+        """The memory of both runs; what both have counts twice."""
+        return self._old.bytes + self._new.bytes
 
     def begin_run(self) -> None:
         """Drop the results that the last run did not use."""
@@ -62,7 +74,7 @@ class KnownResults:
             return None
         # -1 tells a tensor from a tuple of one.
         lengths = tuple([len(v) if isinstance(v, tuple) else -1 for v in operands])
-        return op, id(call.attrs), lengths, tuple([id(self._representative(a)) for a in arrays])
+        return op, id(call.attrs), lengths, tuple(map(self._number, arrays))
 
     def find(self, key: Key) -> KnownResult | None:
         """Return the cached result of a call, None without one."""
@@ -78,28 +90,41 @@ class KnownResults:
         values = result.value if isinstance(result.value, tuple) else (result.value,)
         if key in self._new.by_key or not all(isinstance(v, np.ndarray) for v in values):
             return
-        size = sum(v.nbytes for v in values)
-        if self._new.bytes + size <= self._most:
-            self._new.bytes += size
+        if self._takes(sum(v.nbytes for v in values)):
             self._new.by_key[key] = result, attrs
 
-    def _representative(self, array: Array) -> Array:
-        """Return the first array with the same bits. It is stored, so that its `id` is not used again."""
-        new = self._new
-        if id(array) in new.same:
-            return new.same[id(array)][1]
+    def _takes(self, size: int) -> bool:
+        """Whether so many bytes fit; they are counted then."""
+        fits = self._new.bytes + size <= self.most
+        self._new.bytes += size * fits
+        return fits
+
+    def _number(self, array: Array) -> int:
+        """Return a number that all arrays with the same bits share."""
+        new, old = self._new, self._old
+        known = _living(new.numbers, array)
+        if known is not None:
+            return known
         # A few elements spread over the array tell most arrays apart without a full comparison.
         group = array.shape, array.dtype, array.flat[_sampled(array.size)].tobytes()
-        if id(array) in self._old.same:
-            representative = self._old.same[id(array)][1]
-        else:
-            others = (*new.groups.get(group, ()), *self._old.groups.get(group, ()))
-            representative = next((other for other in others if _same_bits(other, array)), array)
-        new.same[id(array)] = array, representative
-        if all(representative is not other for other in new.groups.setdefault(group, [])):
-            new.same[id(representative)] = representative, representative
-            new.groups[group].append(representative)
-        return representative
+        number = _living(old.numbers, array)
+        if number is None:
+            alike = (*new.groups.get(group, ()), *old.groups.get(group, ()))
+            number = next((n for other, n in alike if (a := other()) is not None and _same_bits(a, array)), None)
+        if number is None:
+            number = next(self._count)
+        new.numbers[id(array)] = ref(array), number
+        if all(number != other for _, other in new.groups.setdefault(group, [])):
+            new.groups[group].append((ref(array), number))
+            if not is_frozen(array) and self._takes(array.nbytes):
+                new.held.append(array)
+        return number
+
+
+def _living(numbers: dict[int, tuple[ref[Array], int]], array: Array) -> int | None:
+    """Return the number of an array; None where it has none, or where its `id` was that of another one."""
+    known = numbers.get(id(array))
+    return None if known is None or known[0]() is not array else known[1]
 
 
 @lru_cache(maxsize=1024)

@@ -193,9 +193,11 @@ class Trial:
 
     def _results_of(self, number: int) -> KnownResults:
         """Return the cache of operator results on one of the draws."""
-        # Later draws get less memory.
-        results = self._results.setdefault(number, KnownResults(MOST_BYTES // (1 + number)))
+        results = self._results.setdefault(number, KnownResults())
         results.begin_run()
+        # Later draws get less memory, and together they get no more than the first two of them.
+        left = 2 * MOST_BYTES - sum(other.bytes for other in self._results.values())
+        results.most = min(MOST_BYTES // (1 + number), left)
         return results
 
     def release(self) -> None:

@@ -157,6 +157,16 @@ def test_an_interrupt_while_the_pipeline_runs_leaves_its_recording():
     assert "no step was compared" in culprit_view(culprit).text()
 
 
+def test_without_memory_the_answer_so_far_is_given():
+    def progress(stage, text, left):
+        if stage == "rewrite":
+            raise MemoryError
+
+    culprit = lab.culprit(net(), ["InferType", slopes], progress=progress)
+    assert culprit.event.name == "slopes"
+    assert "the search was stopped for lack of memory" in culprit.summary()
+
+
 def test_no_time_at_all_is_said():
     culprit = lab.culprit(squeezenet.get_workload(1)[0], ["InferType", slopes], seconds=0)
     assert culprit.stopped

@@ -11,7 +11,7 @@ import pytest
 
 import passlab
 from passlab import transform
-from passlab.evaluate import evaluator
+from passlab.evaluate import shared_results
 from passlab.instrument import Validate
 from passlab.ir.module import IRModule
 from passlab.oracle import known_results
@@ -74,13 +74,13 @@ def test_generated_programs_run_alike_with_known_results(seed: int, small: None)
 def computations(monkeypatch: pytest.MonkeyPatch):
     """How often each operator was computed."""
     counts: Counter[str] = Counter()
-    plain = evaluator.apply_operator
+    plain = shared_results.apply_operator
 
     def counting(op: Any, *rest: Any) -> Any:
         counts[op.name] += 1
         return plain(op, *rest)
 
-    monkeypatch.setattr(evaluator, "apply_operator", counting)
+    monkeypatch.setattr(shared_results, "apply_operator", counting)
     return counts
 
 

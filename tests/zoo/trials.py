@@ -6,6 +6,7 @@ All seconds are the processor's. A trial that ends in an exception is a failure 
 from __future__ import annotations
 
 import itertools
+import resource
 import tempfile
 import time
 import warnings
@@ -155,6 +156,7 @@ class Trials:
             "culprit": found.name or "none",
             "culprit s": time.process_time() - started,
             "culprit calls": calls(found.module) if found.found else None,
+            "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
         }
 
     def graph(self) -> None:

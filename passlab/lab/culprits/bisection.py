@@ -135,9 +135,8 @@ class ValueSearch:
                 limit = max(PATIENCE, 20 * event.seconds)
                 again = record_alone(event.before, pass_, event.context, [UnchangedInput()], seconds=limit)
                 if isinstance(again.error, TimeUpError):  # the machine may be busy: the first run did end
-                    self.coverage.notes.append(
-                        f"step {event.id}, {event.name}, did not end in {limit:g} s when run again"
-                    )
+                    late = f"step {event.id}, {event.name}, did not end in {limit:g} s when run again"
+                    self.coverage.notes.append(late)
                     break
                 if again.error is not None:
                     why = f"it fails when it runs again: {raised_error(again.error)}"
@@ -308,7 +307,7 @@ class Bisection(Tabular):
     @property
     def error(self) -> BaseException | None:
         """What the pass raised; None when it returned."""
-        return self.event.error if self.event is not None else None
+        return None if self.event is None else self.event.error
 
     @property
     def before(self) -> IRModule:
@@ -675,13 +674,14 @@ def bisect(
     else:
         coverage = Coverage() if coverage is None else coverage
         search = ValueSearch(recording, criterion, coverage, looking)
+    stopped = ""
     try:
         guilty = search.run() or (responsible_for_failure(recording) if recording.failed is not None else NOTHING)
     except KeyboardInterrupt:
-        verdicts, left = search.all_verdicts(), search.candidates
-        return Bisection(
-            recording, criterion, verdicts, None, coverage=coverage, stopped="interrupted", candidates=left
-        )
+        guilty, stopped = NOTHING, "interrupted"
+    finally:
+        if coverage is not None and coverage.trial is not None:
+            coverage.trial.release()
     return Bisection(
         recording,
         criterion,
@@ -691,7 +691,9 @@ def bisect(
         guilty.check,
         guilty.cause,
         coverage,
-        unsteady=guilty.unsteady,
+        stopped,
+        search.candidates if stopped else (),
+        guilty.unsteady,
     )
 
 

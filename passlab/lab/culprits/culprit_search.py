@@ -388,6 +388,8 @@ class _CulpritSearch:
         except deadline.error:
             deadline.close()
             result.stopped = f"stopped after {self.seconds:g} s"
+        except MemoryError:
+            result.stopped = "stopped for lack of memory"
         except KeyboardInterrupt as error:
             result.stopped = "interrupted"
             if isinstance(error, InterruptedPassesError) and result.recording is None:
