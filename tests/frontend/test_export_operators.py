@@ -78,3 +78,16 @@ def test_what_is_not_zero_is_true(name: str) -> None:
         for ours, theirs in zip(evaluate(mod, values), results, strict=True):
             assert ours.dtype == theirs.dtype
             np.testing.assert_array_equal(theirs, ours, text)
+
+
+@pytest.mark.parametrize(("name", "onnx_name"), [("and", "And"), ("or", "Or"), ("xor", "Xor"), ("not", "Not")])
+def test_bits_of_bools_are_truths(name: str, onnx_name: str) -> None:
+    rows = {"x": np.array([False, False, True, True]), "y": np.array([False, True, False, True])}
+    names = ["x"] if name == "not" else ["x", "y"]
+    params = ", ".join(f"%{x}: Tensor[(4), bool]" for x in names)
+    mod = passlab.parse(f"def @main({params}) {{ bitwise_{name}({', '.join(f'%{x}' for x in names)}) }}")
+    model = to_onnx(mod)
+    assert [node.op_type for node in model.graph.node] == [onnx_name]
+    values = {x: rows[x] for x in names}
+    (ours,) = evaluate(mod, list(values.values()))
+    np.testing.assert_array_equal(ReferenceEvaluator(model).run(None, values)[0], ours)

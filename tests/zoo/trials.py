@@ -145,10 +145,12 @@ class Trials:
             assert small.compared.is_right is not False, small.agreement
 
     def culprit(self) -> None:
-        place = middle(self.program)
+        # The operator is one that the passes before the wrong one leave where it was.
+        ready = passlab.record(self.program, BEFORE, opt_level=4).last
+        place = middle(ready)
         if place is None:
             return
-        wrong = relay.create_executor("vm", swapping(place)(self.program)).evaluate()
+        wrong = relay.create_executor("vm", swapping(place)(ready)).evaluate()
         self.figures["swap"] = difference(flat(wrong(*self.source.arguments(self.program))), self.source.expected)
         started = time.process_time()
         found = lab.culprit(self.program, [BEFORE, swapping(place), AFTER], opt_level=4)

@@ -17,7 +17,6 @@ UNARY = {
     "asinh": "Asinh",
     "atan": "Atan",
     "atanh": "Atanh",
-    "bitwise_not": "BitwiseNot",
     "ceil": "Ceil",
     "copy": "Identity",
     "cos": "Cos",
@@ -55,13 +54,11 @@ BINARY = {
     "less_equal": "LessOrEqual",
     "greater": "Greater",
     "greater_equal": "GreaterOrEqual",
-    "bitwise_and": "BitwiseAnd",
-    "bitwise_or": "BitwiseOr",
-    "bitwise_xor": "BitwiseXor",
     "maximum": "Max",
     "minimum": "Min",
     "power": "Pow",
 }
+BITWISE = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor", "bitwise_not": "Not"}
 LOGICAL = {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor", "logical_not": "Not"}
 
 
@@ -75,6 +72,13 @@ def unary(e: GraphEmitter, call: OpCall, data: str) -> str:
 def binary(e: GraphEmitter, call: OpCall, lhs: str, rhs: str) -> str:
     """The ONNX operator of the same meaning; both broadcast as NumPy does."""
     return e.node(BINARY[op_name(call)], [lhs, rhs])
+
+
+@exports(*BITWISE)
+def bitwise(e: GraphEmitter, call: OpCall, *operands: str) -> str:
+    """The bitwise operator of ONNX, which takes no bools; for those the logical one."""
+    logical = BITWISE[op_name(call)]
+    return e.node(logical if e.type(call.args[0]).dtype == "bool" else f"Bitwise{logical}", list(operands))
 
 
 @exports(*LOGICAL)
