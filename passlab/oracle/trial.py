@@ -89,7 +89,7 @@ class Trial:
         self.first = first
         self.limit = limit
         self._endless: dict[int, Run] = {}  # draws on which the first program hangs: no later one is run
-        self._slowest = 0.0
+        self.slowest = 0.0
         self._usual = 0.0  # seconds on typical inputs
         self.taken: set[Branch] = set()  # branches of the first program
         self._first: IRModule | None = None
@@ -183,7 +183,7 @@ class Trial:
         if number is None:
             return None
         trial = Trial(self.inputs, self.entry, self.seed, self.seconds, self.without_contract, self.patience, (kind,))
-        trial._draws, trial._first, trial._slowest = (self._draws[number],), mod, self._slowest
+        trial._draws, trial._first, trial.slowest = (self._draws[number],), mod, self.slowest
         trial._runs = [(p, {0: runs[number]}) for p, runs in self._runs if number in runs and p.same_contents(mod)]
         trial._noisy = [
             (p, {(0, noise, count): values for (n, noise, count), values in results.items() if n == number})
@@ -208,7 +208,7 @@ class Trial:
         evaluators: list[Watched] = []  # one for each attempt
         started = perf_counter()
         first = self._first is None or mod.same_contents(self._first)
-        seconds = None if self.patience is None else max(self.patience, 20 * self._slowest)
+        seconds = None if self.patience is None else max(self.patience, 20 * self.slowest)
         if first:  # the number of iterations of a loop may be drawn as well
             seconds = None if draw.typical or draw.kind == GIVEN else max(DRAW_SECONDS, 4 * self._usual)
         if self.limit is not None:
@@ -221,12 +221,12 @@ class Trial:
         outcome, late = run_within(seconds, work)
         branches = frozenset(evaluators[-1].branches) if evaluators else frozenset()
         if outcome is None:
-            slow = f"{late}; programs before it took {self._slowest:.2g} s at most"
+            slow = f"{late}; programs before it took {self.slowest:.2g} s at most"
             return Run(error=RunError(slow), branches=branches, endless=True)
         value, error = outcome
         if error is not None:
             return Run(error=error, branches=branches)
-        self._slowest = max(self._slowest, perf_counter() - started)
+        self.slowest = max(self.slowest, perf_counter() - started)
         if draw.typical:
             self._usual = max(self._usual, perf_counter() - started)
         return Run(value, None, evaluators[-1].finite, branches)

@@ -54,7 +54,7 @@ class Check:
     """The check of one pass: `finding` is how results differ, `error` why the program no longer runs.
 
     `compared` are the kinds of inputs on which the programs were compared, `left_out` the others with the reasons;
-    `arguments` are the inputs on which they differ, of the kind `inputs`.
+    `arguments` are the inputs on which they differ, of the kind `inputs`. `late` says that time ended it.
     """
 
     name: str
@@ -67,6 +67,7 @@ class Check:
     left_out: tuple[str, ...] = ()
     inputs: str = ""
     arguments: tuple[Any, ...] = field(default=(), repr=False)
+    late: bool = False
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Return the broken contract as diagnostics; none for a contract that was kept."""
@@ -154,6 +155,7 @@ class _Comparison:
         self.trial = trial
         self.compared: list[str] = []
         self.left_out: list[str] = []
+        self.late = False
         self.purpose = purpose_of(before, after, trial.entry) if declared is None else Purpose()
 
     def check(self) -> Check:
@@ -163,6 +165,7 @@ class _Comparison:
         all_draws = self.trial.draws(self.before)
         for number, draw in enumerate(all_draws):
             if self.compared and watch.spent() > self.trial.seconds:  # the first draw always counts
+                self.late = True
                 self.left_out.append(
                     f"{counted(len(all_draws) - number, 'kind')} of inputs for which there was no time"
                 )
@@ -188,9 +191,8 @@ class _Comparison:
         return self._result("kept" if self.declared is not None else "no contract")
 
     def _result(self, outcome: Outcome, **fields: Any) -> Check:
-        return Check(
-            self.name, self.declared, outcome, compared=tuple(self.compared), left_out=tuple(self.left_out), **fields
-        )
+        fields |= {"compared": tuple(self.compared), "left_out": tuple(self.left_out), "late": self.late}
+        return Check(self.name, self.declared, outcome, **fields)
 
     def _reason_to_skip(self, draw: Draw, run: Run) -> str:
         """Return why the programs are not compared on a draw, "" if they are."""

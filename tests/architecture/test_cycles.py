@@ -23,6 +23,7 @@ CYCLES: dict[frozenset[str], str] = {
             "passlab.lab.recordings.comparison",
             "passlab.lab.variants.pipeline_variants",
             "passlab.lab.culprits.predicate_search",
+            "passlab.lab.culprits.value_search",
             "passlab.lab.recordings.recording",
             "passlab.lab.recordings.files",
             "passlab.lab.recordings.validation",

@@ -17,8 +17,8 @@ from passlab.errors import PassError, PasslabError, PassTypeError, RunError
 from passlab.instrument.statistics import count_module
 from passlab.ir.expr import Call
 from passlab.ir.walk import rewrite
-from passlab.lab.culprits import executors
-from passlab.testing import mlp, squeezenet
+from passlab.lab.culprits import executors, value_search
+from passlab.testing import mlp, resnet, squeezenet
 
 NET = """
 def @main(%x: Tensor[(3, 5), float32], %w: Tensor[(4, 5), float32]) {
@@ -264,3 +264,21 @@ def test_that_every_step_was_compared_is_said_only_where_a_step_was():
     other = lab.culprit(integers, "InferType, SimplifyExpr")
     assert other.sentences[-1].startswith("Every step that changed the program was compared on inputs of"), other
     assert "add" in other.coverage.reached().column("operator")
+
+
+def test_a_fault_that_every_draw_shows_is_seen_before_earlier_steps_get_much_time(monkeypatch):
+    """Where a step has no time for all inputs, one look at the later ones says how much time the others get."""
+    monkeypatch.setattr(value_search, "SECONDS", 0.0)
+    asked = []
+    plain = value_search.examine_part
+    monkeypatch.setattr(
+        value_search, "examine_part", lambda event, *rest: asked.append(event.name) or plain(event, *rest)
+    )
+    passes = ["InferType", "SimplifyInference", "FoldScaleAxis", slopes, "FuseOps"]
+    culprit = lab.culprit(
+        resnet.get_workload(num_layers=18, image_shape=(3, 32, 32))[0], passes, opt_level=3, executors=()
+    )
+    assert culprit.event.name == "slopes"
+    assert asked.count("SimplifyInference") == asked.count("slopes") == 1
+    assert "FuseOps" not in asked
+    assert [check.outcome for _, check in culprit.coverage.checks if check.compared] == ["kept"] * 2

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 import passlab
 from passlab import lab, relay, transform
+from passlab.diffing.diff import count_operators
 from passlab.errors import DiagnosticError, PassError
 from passlab.infer import infer_module
 from passlab.instrument.statistics import count_module
@@ -23,7 +26,7 @@ from passlab.ir.expr import (
     Tuple,
     Var,
 )
-from passlab.ir.walk import post_order
+from passlab.ir.walk import post_order, rewrite
 from passlab.lab.reducer.search import effects_in_several_scopes, size_of
 from passlab.testing import lstm, programs, resnet
 from tests.lab.test_bisect import NET
@@ -374,3 +377,35 @@ def test_smaller_forms_are_found(form):
     small = lab.reduce(passlab.parse(text), holds).module
     assert count_module(small)[0] <= most, small.astext()
     assert_typed(small)
+
+
+def test_a_candidate_whose_loop_does_not_end_is_given_up_before_it_fills_the_memory():
+    steps = "".join(f"let %a{n} = tanh(%a{n - 1} * {n}f);" for n in range(1, 25))
+    mod = passlab.parse(f"""
+def @loop(%i: int32, %x: Tensor[(1, 8), float32], %all: Tensor[(?, 8), float32])
+    -> (Tensor[(1, 8), float32], Tensor[(?, 8), float32]) {{
+  if (less(%i, 12)) {{
+    let %a0 = sigmoid(%x + 0.5f);
+    {steps}
+    let %y = %a24 + %x;
+    @loop(%i + 1, %y, concatenate((%all, %y)))
+  }} else {{ (%x, %all) }}
+}}
+def @main(%x: Tensor[(1, 8), float32]) {{ @loop(0, %x, %x) }}
+""")
+
+    def is_sigmoid(node):
+        return isinstance(node, Call) and node.op is relay.op.get("sigmoid")
+
+    @transform.function_pass(opt_level=0)
+    def swapped(func, mod, ctx):
+        return rewrite(func, lambda old, new: relay.tanh(new.args[0]) if is_sigmoid(old) else new, only=(Call,))
+
+    tracemalloc.start()
+    try:
+        found = lab.culprit(mod, ["InferType", swapped], executors=())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (found.name, count_operators(found.module)) == ("swapped", {"sigmoid": 1})
+    assert peak < 200e6

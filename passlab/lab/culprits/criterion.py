@@ -22,6 +22,7 @@ PATIENCE = 5.0  # seconds that a pass or program may always take; the limit grow
 SMALL = 60  # nodes up to which a candidate of a reduction is run on inputs of all kinds
 QUICK = 0.05  # seconds for all of these runs together
 SHORT_RUN = 0.06  # seconds for one of them where functions are called: such a program may not terminate
+LONG_RUN = 0.5  # the same for a larger candidate, unless the programs themselves take longer
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Criterion:
     default_contract: NumericContract | None
     without_contract: bool = False
     seconds: float = SECONDS  # of processor time, after which a step is compared on no further inputs
+    slowest: float = 0.0  # seconds of the slowest run of the programs that were compared
 
     def trial(self) -> Trial:
         """Return the trial that runs programs for this criterion."""
@@ -51,9 +53,12 @@ class Criterion:
         if self.inputs is not None and self.entry in mod and len(self.inputs) == len(mod[self.entry].params):
             return Trial(self.inputs, self.entry, self.seed, **options)
         kind = check.inputs if check is not None and self.inputs is None else ""
+        limit = run_limit(mod)
         if count_module(mod)[0] > SMALL:
-            return Trial(None, self.entry, self.seed, kinds=(kind,) if kind else (), **options)
-        return Trial(None, self.entry, self.seed, seconds=QUICK, first=kind, limit=run_limit(mod), **options)
+            if limit is not None:  # a loop that lost its end may fill the memory
+                limit = max(LONG_RUN, 4 * self.slowest)
+            return Trial(None, self.entry, self.seed, kinds=(kind,) if kind else (), limit=limit, **options)
+        return Trial(None, self.entry, self.seed, seconds=QUICK, first=kind, limit=limit, **options)
 
 
 def same_fault(check: Check, other: Check) -> bool:
