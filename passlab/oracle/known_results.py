@@ -122,7 +122,7 @@ class KnownResults:
 
 
 def _living(numbers: dict[int, tuple[ref[Array], int]], array: Array) -> int | None:
-    """Return the number of an array; None where it has none, or where its `id` was that of another one."""
+    """Return the number of an array; None where it has none, or where another one had its `id`."""
     known = numbers.get(id(array))
     return None if known is None or known[0]() is not array else known[1]
 
