@@ -7,7 +7,10 @@ import pytest
 
 from passlab import IRModule, lab, parse, relay
 from passlab.instrument.statistics import count_module
-from tests.lab.strangers import MISTAKES
+from tests.lab.everyday_mistakes import MISTAKES as EVERYDAY
+from tests.lab.strangers import MISTAKES as STRANGERS
+
+MISTAKES = {**STRANGERS, **EVERYDAY}
 
 QUICK: tuple[str, ...] = (
     "sizes_backwards",
@@ -18,10 +21,12 @@ QUICK: tuple[str, ...] = (
 )
 QUICK += ("changes_its_input", "changes_a_constant", "changes_its_mind")
 QUICK += ("guard_dropped", "throws_a_coin", "states_a_wrong_type", "wrong_for_one_row", "left_is_right")
+QUICK += ("loses_a_field", "order_of_effects", "heads_and_rests_mixed_up", "scales_a_constant_in_place")
 NODES = 12
 HANGS = ("never_ends",)
 LARGE = {"left_is_right": 20, "tuple_of_the_wrong_call": 22}  # of a match on a tree
 LARGE |= {"reads_are_late": 20, "calls_alike_are_one": 20, "writes_hoisted": 16}  # of a counter
+LARGE |= {"unrolls_once_too_often": 20, "heads_and_rests_mixed_up": 15, "order_of_effects": 15}
 LARGE |= {"throws_a_coin": 30}  # which of its runs is wrong is luck
 
 
@@ -50,6 +55,10 @@ def shortcomings(name: str) -> str:
 @pytest.mark.parametrize("name", QUICK)
 def test_a_mistake_is_found(name: str) -> None:
     assert not shortcomings(name)
+
+
+def test_no_mistake_has_the_name_of_another() -> None:
+    assert len(MISTAKES) == len(STRANGERS) + len(EVERYDAY)
 
 
 @pytest.mark.nightly
