@@ -41,11 +41,19 @@ def writing_error(path: object, error: OSError) -> FileAccessError:
     return FileAccessError(Diagnostic(f"{path} cannot be written: {reason}", hint=hint))
 
 
-def path_to_read(path: str | os.PathLike[str]) -> Path:
-    """Return a path. Raises `FileAccessError` for a name that no file can have."""
-    name = os.fspath(path)
+def checked_path(path: str | os.PathLike[str]) -> Path:
+    """Return a path. Raises `FileAccessError` for what is not one, and for a name that no file can have."""
+    name: object = path.__fspath__() if isinstance(path, os.PathLike) else path
+    if not isinstance(name, str):
+        hint = "give its name as text, or a pathlib.Path"
+        raise FileAccessError(Diagnostic("a file is given by its path", found=type(path).__name__, hint=hint))
     if "\0" in name:
         raise FileAccessError(Diagnostic("the name of a file contains a zero byte", found=repr(name)))
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        message = "the name of a file contains half of a character"
+        raise FileAccessError(Diagnostic(message, found=ascii(name))) from None
     return Path(name)
 
 
@@ -68,7 +76,7 @@ def atomic_files(*paths: str | os.PathLike[str]) -> Iterator[tuple[Path, ...]]:
     Those that lie in one folder have their final names in a temporary folder there, so that one may name another.
     Raises `FileAccessError`.
     """
-    targets, folders = [Path(path) for path in paths], dict[Path, Path]()
+    targets, folders = [checked_path(path) for path in paths], dict[Path, Path]()
     shown: object = targets[0]
     try:
         finals = [Path(os.path.realpath(target)) for target in targets]

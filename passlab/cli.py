@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab import __version__, arguments, instrument, limits
-from passlab.atomic_file import path_to_read, write_text
+from passlab.atomic_file import checked_path, write_text
 from passlab.errors import Diagnostic, PassError, PasslabError, RunError, did_you_mean, visible
 from passlab.frontend import to_onnx
 from passlab.infer import infer_module
@@ -362,7 +362,7 @@ def _read(name: str) -> IRModule:
         from passlab.frontend import from_onnx
 
         return from_onnx(name)[0]
-    text = sys.stdin.read() if name == "-" else path_to_read(name).read_text(encoding="utf-8")
+    text = sys.stdin.read() if name == "-" else checked_path(name).read_text(encoding="utf-8")
     return parse(text, source_name="stdin" if name == "-" else name)
 
 

@@ -367,6 +367,17 @@ class PassValueError(PassError, ValueError):
     """
 
 
+class PassIndexError(PassError, IndexError):
+    """A recording has no step of this number.
+
+    >>> try:
+    ...     passlab.record(passlab.parse("def @main(%x: int32) { %x }"), "InferType")[7]
+    ... except passlab.errors.PassIndexError as error:
+    ...     print(error.diagnostics[0].message)
+    step 7 of a recording with steps 0 to 1
+    """
+
+
 class ConfigError(PasslabError, AttributeError):
     """A pass context was given an unknown or ill-typed option.
 

@@ -392,7 +392,11 @@ def read_text(text: str, format: str | None = None) -> TextRecording:
     >>> dumps.read_text(dump).summary()
     '1 pass (llvm): 1 changed'
     """
-    return read(io.BytesIO(text.encode("utf-8", "surrogateescape")), format)
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise DumpError(Diagnostic("the text contains half of a character, which no file can hold")) from None
+    return read(io.BytesIO(data), format)
 
 
 def _format_named(name: str | None) -> Format | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.errors import (
     Diagnostic,
     RunError,
@@ -69,6 +70,7 @@ LOWER = """
 """
 
 
+@checked
 def build(
     ir_mod: IRModule | Function,
     target: Any = None,

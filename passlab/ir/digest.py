@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.ir.adt import (
     Clause,
     Constructor,
@@ -194,6 +195,7 @@ class _Numbering:
         records.append(numbers[root])
 
 
+@checked
 def structural_hash(node: Any, map_free_vars: bool = False, *, exact: bool = False) -> int:
     """Return a hash of a module, expression, type, attribute record or pattern: equal structures have equal hashes.
 

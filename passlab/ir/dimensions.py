@@ -6,6 +6,7 @@ Compared with a different dimension it counts as unknown, since only the run tim
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from itertools import count
 from typing import Any as PyAny
@@ -233,7 +234,10 @@ def as_dim(dim: PyAny) -> Dim:
         return dim
     if isinstance(dim, str) and dim == "?":
         return ANY
-    size = dim.__index__() if hasattr(dim, "__index__") else -1
+    try:
+        size = operator.index(dim)
+    except TypeError:  # also for an array, which has the method
+        size = -1
     if size < 0:
         raise DiagnosticError(
             Diagnostic(

@@ -60,7 +60,7 @@ class IRModule:
         self._types: dict[str, TypeData] = {}
         self._constructors: dict[str, Constructor] = {}
         self._imports: frozenset[str] = frozenset()
-        self.attrs = attrs or NO_ATTRS
+        self.attrs = NO_ATTRS if attrs is None else attrs
         self.history: Any = None  # the recording that produced the module; neither compared nor printed
         self.recorded: Any = None  # a weak reference to the recording that the module is a step of
         self.source = source

@@ -17,7 +17,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 import passlab
 from passlab import arguments, display, lab
-from passlab.errors import InterruptedPassesError, PassError, did_you_mean, visible
+from passlab.errors import InterruptedPassesError, PassError, PassIndexError, did_you_mean, visible
 from passlab.notebook import lazy_modules as rooms
 from passlab.notebook import values
 from passlab.notebook.instruments import INSTRUMENTS, instrument_of
@@ -243,8 +243,8 @@ class RelayMagics(NamedMagics):
         step = int(options.step) if re.fullmatch(r"-?\d+", options.step) else options.step
         try:
             view = display.blame_view(recording, step)
-        except IndexError as error:
-            raise UsageError(f"%blame: there is no {error}") from None
+        except PassIndexError as error:
+            raise UsageError(f"%blame: there is no {error.diagnostics[0].message}") from None
         self._display(view)
 
     @no_var_expand

@@ -97,11 +97,11 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
     except PasslabError:
         raise NodeValueError(f"a constant is a number or an array of numbers, not {type(value).__name__}") from None
     dtype = dtype.dtype if isinstance(dtype, TensorType) else dtype
-    name = dtype_name(dtype) if dtype else _NARROWED.get(array_dtype_name, array_dtype_name)
+    name = dtype_name(dtype) if dtype is not None else _NARROWED.get(array_dtype_name, array_dtype_name)
     if name == array_dtype_name:
         return Constant(array, span)
     result = array.astype(array_dtype(name))
-    if not dtype and result.dtype.kind == "i" and array.size and not (result == array).all():
+    if dtype is None and result.dtype.kind == "i" and array.size and not (result == array).all():
         hint = 'give dtype="int64"'
         raise NodeValueError(Diagnostic("the value does not fit in int32, the default of whole numbers", hint=hint))
     return Constant(result, span)

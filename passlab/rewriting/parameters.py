@@ -43,6 +43,8 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     """
     if not isinstance(func, Function):
         raise not_a_node_error(func, "a function")
+    if not isinstance(params, Mapping):
+        raise RunTypeError(Diagnostic("parameters are a mapping from names to arrays", found=type(params).__name__))
     matches = [p for p in func.params if p.name_hint in params]
     if not matches:
         return func

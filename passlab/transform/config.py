@@ -113,7 +113,7 @@ def find_option(key: str) -> ConfigOption:
 
 def convert_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a config with every value checked and converted to its stored form. Raises `ConfigError`."""
-    if not config:
+    if config is None:
         return {}
     if not isinstance(config, Mapping):
         raise ConfigError(Diagnostic("a config is a dict of options", expected="dict[str, Any]", found=repr(config)))

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, overload
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, PassTypeError, PassValueError
 from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
@@ -121,6 +122,7 @@ def module_pass(
     *,
     contract: NumericContract | None = None,
 ) -> _ModuleDecorator: ...
+@checked
 def module_pass(
     pass_func: Any = None,
     opt_level: int | None = None,
@@ -175,6 +177,7 @@ def function_pass(
     *,
     contract: NumericContract | None = None,
 ) -> _FunctionDecorator: ...
+@checked
 def function_pass(
     pass_func: Any = None,
     opt_level: int | None = None,
@@ -218,7 +221,9 @@ def _create_pass(
         if not callable(target):
             message = f"pass_func must be a callable for {kind.name.capitalize()} pass"
             raise PassTypeError(Diagnostic(message, found=type(target).__name__))
-        info = PassInfo(opt_level, name or target.__name__, required_names, traceable)
+        info = PassInfo(
+            opt_level, name or str(getattr(target, "__name__", type(target).__name__)), required_names, traceable
+        )
         if isinstance(target, type):
             return _class_of_passes(kind, target, info, contract)
         _check_parameters(kind, target)

@@ -125,6 +125,8 @@ def get_pass(name: str, /, *args: Any, **options: Any) -> Pass:
     >>> transform.get_pass("FuseOps", fuse_opt_level=1).info.opt_level
     0
     """
+    if not isinstance(name, str):
+        raise PassTypeError(Diagnostic("a pass is found by its name", expected="text", found=type(name).__name__))
     pass_ = get_factory(name)(*args, **options)
     if not isinstance(pass_, Pass):
         raise PassTypeError(

@@ -78,6 +78,7 @@ class Sequential(Pass):
 
     kind: ClassVar[str] = "sequential"
 
+    @checked
     def __init__(
         self,
         passes: Sequence[Pass] | None = None,

@@ -67,8 +67,27 @@ CALLS = {
     testing.create_workload: {"net": NET["main"]},
     analysis.free_vars: {"expr": NET["main"]},
     analysis.detect_feature: {"a": NET["main"]},
+    relay.build_module.bind_params_by_name: {"func": NET["main"], "params": {"x": X}},
+    FUSED.__getitem__: {"key": 1},
+    FUSED.all: {"name": "FuseOps"},
+    FUSED.biography: {"node": NET["main"].body},
+    FUSED.blame: {},
+    FUSED.diff: {},
+    FUSED.first: {"predicate": lambda mod: True},
+    FUSED.follow: {"node": NET["main"].body},
+    FUSED.save: {"directory": "recording"},
+    FUSED.to_html: {"path": "page.html"},
+    FUSED.when: {"predicate": lambda mod: True},
+    FUSED.where: {"op": "add"},
+    lab.Recording.load: {"directory": "nothing"},
+    FUSED.what_if.insert: {"added": "FoldConstant", "at": 1},
+    FUSED.what_if.move: {"which": "FuseOps", "to": 1},
+    FUSED.what_if.repeat: {"which": "FuseOps"},
+    FUSED.what_if.rewrite: {"passes": [1]},
+    FUSED.what_if.without: {"which": "FuseOps"},
 }
 HOSTILE = (object(), -1, 1.5, float("nan"), "nonsense", "", b"\0", [object()], {"nonsense": object()}, 10**30, None, ())
+HOSTILE += (np.ones((2, 3)), "\ud800", "a\0b", {1}, 1j, NET, FUSED, passlab)  # type: ignore[assignment]
 
 
 def parameters(function):

@@ -55,13 +55,12 @@ def test_given_directly_the_pass_comes_back_without_a_second_call(decorator, bas
 
 
 @BOTH
-def test_what_has_no_name_needs_one(decorator, base):
+def test_what_has_no_name_has_that_of_its_class(decorator, base):
     class Callable:
         def __call__(self, *arguments):
             return arguments[0]
 
-    with pytest.raises(AttributeError):
-        decorator(Callable(), opt_level=1)
+    assert decorator(Callable(), opt_level=1).info.name == "Callable"
     assert decorator(Callable(), opt_level=1, name="Given").info.name == "Given"
 
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from passlab import limits
-from passlab.atomic_file import path_to_read, write_bytes
+from passlab.atomic_file import checked_path, write_bytes
 from passlab.errors import Diagnostic, DiagnosticError, FileAccessError, ModelError, PasslabError, did_you_mean
 from passlab.frontend.identifiers import Identifiers
 from passlab.frontend.modules import module_of
@@ -419,7 +419,7 @@ def load_model(model: Any, weights_apart: bool = False) -> tuple[Any, External |
     if isinstance(model, (bytes, bytearray, memoryview)):
         return _parse_text(package, bytes(model), "these bytes"), None
     if isinstance(model, (str, PathLike)):
-        path = path_to_read(model)
+        path = checked_path(model)
         try:
             size = path.stat().st_size
             limits.check("model_bytes", size, f"the model {path.name}")

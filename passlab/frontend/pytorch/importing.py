@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.atomic_file import path_to_read
+from passlab.atomic_file import checked_path
 from passlab.errors import Diagnostic, LimitError, MissingPackageError, ModelError, PasslabError, did_you_mean
 from passlab.frontend.building import CallBuilder
 from passlab.frontend.identifiers import Identifiers
@@ -263,7 +263,7 @@ def _program(source: Any) -> TorchProgram:
         return load_program(source)
     supported = frozenset(entries())
     if isinstance(source, (str, PathLike)):
-        path = path_to_read(source)
+        path = checked_path(source)
         return load_program(path) if path.suffix == ".json" else program_of(load_exported(path), supported)
     return program_of(source, supported)
 

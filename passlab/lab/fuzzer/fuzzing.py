@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from passlab.arguments import check_seed, checked
-from passlab.atomic_file import make_folder, write_text
+from passlab.atomic_file import checked_path, make_folder, write_text
 from passlab.diffing.diff import count_operators, node_name
 from passlab.errors import Diagnostic, PassError, PasslabError, PassTypeError, counted
 from passlab.infer import infer_module
@@ -408,7 +408,7 @@ class Campaign(Tabular):
 
         Returns the paths of the tests. Raises `FileAccessError`.
         """
-        target, paths = Path(directory), list[Path]()
+        target, paths = checked_path(directory), list[Path]()
         state = {
             "pass": self.pass_.as_text(),
             "seed": self.seed,
@@ -464,7 +464,7 @@ def fuzz(
         subject = subject.passes[0]
     campaign = Campaign(subject, seed)
     if directory is not None:
-        _resume(campaign, Path(directory))
+        _resume(campaign, checked_path(directory))
     end = None if seconds is None else monotonic() + seconds
     run = _CampaignRun(campaign, ProgramSource(mentions(subject), seed), end, programs, default_contract, executor)
     run.source.resume(campaign.weights, campaign.learned)

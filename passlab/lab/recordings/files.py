@@ -33,7 +33,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from passlab import limits
-from passlab.atomic_file import atomic_file, make_folder, remove_file, write_text
+from passlab.atomic_file import atomic_file, checked_path, make_folder, remove_file, write_text
 from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError
 from passlab.infer import infer_module
 from passlab.instrument.events import ContextOptions, Event, Rewrites
@@ -64,7 +64,7 @@ def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
     """Write a recording. Raises `PassError` for a directory with other files, and
     `FileAccessError`, after which the folder holds the recording that it held before.
     """
-    target = Path(directory)
+    target = checked_path(directory)
     if target.exists() and not target.is_dir():
         raise PassError(Diagnostic(f"{target} is a file", hint="name a directory"))
     if target.is_dir() and any(target.iterdir()) and not (target / _INDEX).is_file():
@@ -280,7 +280,7 @@ class _ArrayWriter:
 # ---------------------------------------------------------------- reading
 def load(directory: str | os.PathLike[str]) -> Recording:
     """Read a recording. Raises `FileAccessError`, `PassError` for invalid files, and errors of parsing its programs."""
-    target = Path(directory)
+    target = checked_path(directory)
     try:
         index = json.loads(_read_text(target / _INDEX))
         if index["format"] != FORMAT or index["version"] not in READABLE:

@@ -14,11 +14,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, Any, overload
 
 from passlab.arguments import checked
 from passlab.diffing.diff import Diff
-from passlab.errors import Diagnostic, InterruptedPassesError, PassError, PassTypeError, did_you_mean, visible
+from passlab.errors import (
+    Diagnostic,
+    InterruptedPassesError,
+    PassError,
+    PassIndexError,
+    PassTypeError,
+    did_you_mean,
+    visible,
+)
 from passlab.instrument.events import ContextOptions, Event
 from passlab.instrument.recorder import EventRecorder
 from passlab.instrument.statistics import count_module
@@ -36,8 +45,6 @@ from passlab.transform.context import PassContext
 from passlab.transform.sequential import Pipeline, as_pass
 
 if TYPE_CHECKING:
-    import os
-
     import pandas as pd
 
     from passlab.lab.culprits.bisection import Bisection
@@ -151,6 +158,7 @@ class Recording(Tabular):
         runs = [copy_of(run) for recording in reversed(chain) for run in recording.runs]
         return Recording(runs, chain[-1].input, self.name)
 
+    @checked
     def all(self, name: str) -> list[Event]:
         """Return every event of the pass called `name`, also inside other passes."""
         return [event for event in self.events if event.name == name]
@@ -170,8 +178,10 @@ class Recording(Tabular):
     def __getitem__(self, key: int | str | slice) -> Event | list[Event]:
         if isinstance(key, (int, slice)):
             return self._step(key)
-        if not isinstance(key, str):
-            raise TypeError(f"a recording is indexed by number, id or name of a pass, not by {type(key).__name__}")
+        given: object = key
+        if not isinstance(given, str):
+            message = f"a recording is indexed by number, id or name of a pass, not by {type(key).__name__}"
+            raise PassTypeError(Diagnostic(message))
         matches = [e for e in self.events if e.id == key or e.name == key]
         if not matches:
             names = dict.fromkeys(event.name for event in self.events)
@@ -183,9 +193,11 @@ class Recording(Tabular):
         try:
             return self.steps[key]
         except IndexError:
-            raise IndexError(f"step {key} of a recording with steps 0 to {len(self.steps) - 1}") from None
+            message = f"step {key} of a recording with steps 0 to {len(self.steps) - 1}"
+            raise PassIndexError(Diagnostic(message)) from None
 
     # ------------------------------------------------------------ asking
+    @checked
     def where(
         self,
         op: str | None = None,
@@ -250,7 +262,7 @@ class Recording(Tabular):
 
         Raises `PassTypeError` if `module` is not a module.
         """
-        _check_module(mod or self.last, "only a module can be blamed", "rec.blame(rec[3].after)")
+        _check_module(self.last if mod is None else mod, "only a module can be blamed", "rec.blame(rec[3].after)")
         return self.provenance.blame(self.last if mod is None else mod)
 
     def biography(self, node: Expr) -> Biography:
@@ -262,6 +274,7 @@ class Recording(Tabular):
             raise not_a_node_error(node, "a node of one of the programs")
         return self.provenance.biography(node)
 
+    @checked
     def follow(self, node: Expr) -> list[tuple[Event, list[Expr]]]:
         """Return for each step the nodes of its program that are the node, its ancestors, or its descendants, in order.
 
@@ -271,6 +284,7 @@ class Recording(Tabular):
             raise not_a_node_error(node, "a node of one of the programs")
         return self.provenance.follow(node, self.steps)
 
+    @checked
     def overlay(self, name: str, numbers: Mapping[Expr, float]) -> None:
         """Add numbers by node as a colouring of the graphs of all steps; descendants of a node have its number."""
         self.overlays[name] = dict(numbers)
@@ -288,6 +302,7 @@ class Recording(Tabular):
 
         return WhatIf(self)
 
+    @checked
     def diff(self, start: int | str = 0, end: int | str = -1) -> Diff:
         """Return the difference between the modules after two steps, each by number, id or name."""
         return diff(self[start].after, self[end].after)
@@ -328,13 +343,14 @@ class Recording(Tabular):
         return self.text()
 
     # ------------------------------------------------------------ keeping
-    def save(self, directory: str | os.PathLike[str]) -> None:
+    def save(self, directory: str | PathLike[str]) -> None:
         """Write the recording to a directory: Relay text, arrays and JSON. Raises `FileAccessError`, `PassError`."""
         from passlab.lab.recordings.files import save
 
         save(self, directory)
 
-    def to_html(self, path: str | os.PathLike[str], static: bool = False) -> None:
+    @checked
+    def to_html(self, path: str | PathLike[str], static: bool = False) -> None:
         """Write the recording as one HTML page, which needs neither kernel nor network: the explorer of a notebook.
 
         With `static` the page has no scripts, to be read or printed. Raises `FileAccessError`.
@@ -351,7 +367,7 @@ class Recording(Tabular):
         return late(*_CHART)(self, what, inputs)
 
     @staticmethod
-    def load(directory: str | os.PathLike[str]) -> Recording:
+    def load(directory: str | PathLike[str]) -> Recording:
         """Read a saved recording. Raises `FileAccessError`, and `PassError` for files that are not a recording."""
         from passlab.lab.recordings.files import load
 

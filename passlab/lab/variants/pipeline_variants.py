@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, PassError, did_you_mean
 from passlab.instrument.events import ContextOptions, Event
 from passlab.lab.recordings.comparison import Comparison, compare
@@ -20,6 +21,7 @@ from passlab.lab.recordings.recording import Recording, copy_of, record_alone
 from passlab.transform.base import Pass
 from passlab.transform.sequential import Sequential, as_pass
 
+MOST_TIMES = 1000
 Which = int | str  # a pass of the pipeline: its number, counted from 1, or its name, for the first of that name
 
 
@@ -33,35 +35,46 @@ class WhatIf:
         self.passes = tuple(self._recorded_passes if passes is None else passes)
 
     # ------------------------------------------------------------ questions
+    @checked
     def without(self, which: Which) -> WhatIf:
         """Return the pipeline without a pass. Raises `PassError` if there is no such pass, as all methods do."""
         at = self._index_of(which)
         return self._with((*self.passes[:at], *self.passes[at + 1 :]))
 
+    @checked
     def move(self, which: Which, to: int) -> WhatIf:
         """Return the pipeline with a pass moved to the number `to`."""
         at = self._index_of(which)
         rest = [*self.passes[:at], *self.passes[at + 1 :]]
-        rest.insert(max(0, to - 1), self.passes[at])
+        rest.insert(min(max(0, to - 1), len(rest)), self.passes[at])
         return self._with(rest)
 
+    @checked
     def repeat(self, which: Which, times: int = 2) -> WhatIf:
-        """Return the pipeline with a pass that runs several times in a row."""
+        """Return the pipeline with a pass that runs several times in a row, at most 1,000.
+
+        Raises `PassError` for more.
+        """
         at = self._index_of(which)
+        if not 0 <= times <= MOST_TIMES:
+            raise PassError(Diagnostic(f"a pass is repeated 0 to {MOST_TIMES:,} times", found=str(times)))
         return self._with((*self.passes[:at], *[self.passes[at]] * times, *self.passes[at + 1 :]))
 
+    @checked
     def with_options(self, which: Which, **options: Any) -> WhatIf:
         """Return the pipeline with a pass whose options are replaced by others."""
         at = self._index_of(which)
         text = f"{_pass_name(self.passes[at])}({', '.join(f'{key}={value!r}' for key, value in options.items())})"
         return self._with((*self.passes[:at], *_parse_passes(text), *self.passes[at + 1 :]))
 
+    @checked
     def insert(self, added: Any, at: int) -> WhatIf:
         """Return the pipeline with one more pass, or the passes of a text, inserted at the number `at`."""
         rest = list(self.passes)
         rest[max(0, at - 1) : max(0, at - 1)] = _parse_passes(added)  # an empty slice: nothing is replaced
         return self._with(rest)
 
+    @checked
     def rewrite(self, passes: Iterable[Which], scope: Mapping[str, Any] | None = None) -> WhatIf:
         """Return a pipeline of passes of this one, given by number, and new ones, as text; `scope` may add names."""
         passes_now: list[Event | Pass] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from passlab.errors import AttrsError, Diagnostic, RelationError
@@ -40,7 +40,9 @@ def full_padding(padding: Any, rank: int) -> tuple[int, ...]:
 
     One number pads all sides; `rank` numbers pad both sides of each axis. Raises `AttrsError` for other counts.
     """
-    values = (padding,) if isinstance(padding, int) else tuple(padding)
+    if not isinstance(padding, Iterable):
+        padding = (padding,)
+    values = tuple(padding)
     if len(values) == 1:
         return values * (2 * rank)
     if len(values) == rank:
