@@ -135,10 +135,16 @@ class Deadline:
 
     def _watch(self) -> None:
         assert self.seconds is not None
-        watch = Stopwatch(self._thread)
-        self._over.wait(min(self.seconds, threading.TIMEOUT_MAX))
-        while self._busy and (left := self.seconds - watch.spent()) > 0 and not self._over.is_set():
+        left, watch = self.seconds, None
+        while left > 0:
+            # Under the lock the block is not over, so its thread lives and has a clock.
+            with self._lock:
+                if self._over.is_set():
+                    return
+                watch = watch or Stopwatch(self._thread)
             self._over.wait(min(left, threading.TIMEOUT_MAX))
+            with self._lock:
+                left = 0.0 if self._over.is_set() or not self._busy else self.seconds - watch.spent()
         last: FrameType | None = None  # the start of a thread at the last look
         since = seen = time.monotonic()  # when a start was first seen: of any thread, and of `last`
         while not self._over.is_set():

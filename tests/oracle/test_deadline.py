@@ -233,3 +233,36 @@ def test_a_deadline_of_processor_time_ends_work_and_waiting(work):
         work()
     deadline.close()
     assert time.monotonic() - begun < 30
+
+
+SHORT_THREADS = """
+import threading, time
+from passlab.oracle.deadline import Deadline
+seen = []
+threading.excepthook = lambda given: seen.append(given.exc_value)
+
+def work():
+    deadline = Deadline(0.0005, busy=True)
+    try:
+        with deadline:
+            sum(range(20_000))
+    except deadline.error:
+        deadline.close()
+
+for _ in range(200):
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+time.sleep(0.2)
+print(seen)
+"""
+
+
+def test_a_thread_may_end_with_its_deadline() -> None:
+    """Whoever asks for the clock of a thread that has ended ends the process."""
+    done = subprocess.run(
+        [sys.executable, "-c", SHORT_THREADS], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
