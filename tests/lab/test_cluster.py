@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 import passlab
-from passlab import lab
+from passlab import lab, relay, transform
 from passlab.diffing.diff import count_operators
+from passlab.ir.expr import Call
+from passlab.ir.walk import rewrite
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install distributed")
 
@@ -60,3 +62,14 @@ def test_orders_are_gone_through_by_a_cluster(cluster):
     mod = passlab.parse(NET)
     several = "FoldConstant, ToGraphNormalForm, FuseOps"
     assert lab.orders(mod, several, executor=cluster).text() == lab.orders(mod, several).text()
+
+
+def test_a_culprit_that_a_cluster_helps_to_find_is_reduced(cluster, caplog):
+    @transform.function_pass(opt_level=0)
+    def mine(func, mod, ctx):
+        return rewrite(func, lambda old, new: relay.sigmoid(*new.args) if new.op.name == "tanh" else new, only=(Call,))
+
+    mod = passlab.parse("def @main(%x: Tensor[(3), float32]) { exp(tanh(nn.relu(%x))) }")
+    found = lab.culprit(mod, ["InferType", mine], executor=cluster, executors=())
+    assert found.module["main"].body.op.name == "tanh"
+    assert not caplog.records

@@ -12,7 +12,7 @@ and compared under the contract of that pass, as `lab.validate` does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -343,6 +343,8 @@ class Bisection(Tabular):
 
         if self.event is None:
             raise PassError("there is nothing to reduce: no pass broke the program")
+        if not isinstance(options.get("executor"), ThreadPoolExecutor):
+            options.pop("executor", None)  # the predicate holds the recording, which no other process gets
         for part in self._neighbourhoods():
             if self._shows_fault(part):
                 return replace(reduce(part, self._shows_fault, of=self, **options), original=self.event.before)
