@@ -404,7 +404,7 @@ def summarise(difference: Diff) -> str:
 
 def same_programs(before: Any, after: Any) -> bool:
     """Whether two modules or expressions are structurally equal, and `after` has no types that `before` lacks."""
-    return structural_equal(before, after, exact=True) and not _newly_typed(before, after)
+    return not _newly_typed(before, after) and structural_equal(before, after, exact=True)
 
 
 def _newly_typed(before: Any, after: Any) -> bool:

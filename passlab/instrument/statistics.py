@@ -35,6 +35,7 @@ class Size(NamedTuple):
 # Keyed by function: functions never change, and an entry goes with its function.
 _SIZES: WeakKeyDictionary[Expr, Size] = WeakKeyDictionary()
 _COUNTS: WeakKeyDictionary[Expr, tuple[int, Counter[str]]] = WeakKeyDictionary()
+_MODULE_COUNTS: WeakKeyDictionary[IRModule, tuple[tuple[Expr, ...], int, Counter[str]]] = WeakKeyDictionary()
 
 
 def count_function(function: Expr) -> tuple[int, Counter[str]]:
@@ -48,13 +49,17 @@ def count_function(function: Expr) -> tuple[int, Counter[str]]:
 
 
 def count_module(mod: IRModule) -> tuple[int, Counter[str]]:
-    """Return (nodes, calls of each operator) of a module."""
-    nodes, calls = 0, Counter[str]()
-    for function in mod.functions.values():
-        size, inside = count_function(function)
-        nodes += size
-        calls.update(inside)
-    return nodes, calls
+    """Return (nodes, calls of each operator) of a module, to be read only; summed once while its functions stay."""
+    functions = tuple(function for _, function in mod.items())
+    cached = _MODULE_COUNTS.get(mod)
+    if cached is None or cached[0] != functions:
+        nodes, calls = 0, Counter[str]()
+        for function in functions:
+            size, inside = count_function(function)
+            nodes += size
+            calls.update(inside)
+        cached = _MODULE_COUNTS[mod] = (functions, nodes, calls)
+    return cached[1:]
 
 
 def shown_change(before: Counter[str], after: Counter[str]) -> str:

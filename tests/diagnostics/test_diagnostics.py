@@ -19,9 +19,16 @@ from tests.diagnostics import consoles, places
 UNREACHED = Path(__file__).parent / "unreached.txt"
 
 
+@pytest.fixture(scope="module")
+def sessions(request: pytest.FixtureRequest) -> list[consoles.Session]:
+    """The console files, run once: watched where the places that they reach are asked for as well."""
+    watched = any("reached" in getattr(item, "fixturenames", ()) for item in request.session.items)
+    return consoles.run_files(tuple(consoles.FILES), watched)
+
+
 @pytest.mark.parametrize("path", consoles.FILES, ids=lambda path: path.stem)
-def test_passlab_answers_as_the_console_file_says(path: Path, bless: bool) -> None:
-    session = next(s for s in consoles.run_files(tuple(consoles.FILES)) if s.path == path)
+def test_passlab_answers_as_the_console_file_says(path: Path, sessions: list[consoles.Session], bless: bool) -> None:
+    session = next(session for session in sessions if session.path == path)
     if bless:
         session.write()
         return
@@ -43,8 +50,8 @@ def test_an_article_fits_the_type_behind_it(path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def reached() -> set[str]:
-    return {name for session in consoles.run_files(tuple(consoles.FILES), watched=True) for name in session.reached}
+def reached(sessions: list[consoles.Session]) -> set[str]:
+    return {name for session in sessions for name in session.reached}
 
 
 def test_every_place_that_says_something_is_asked_for_it(reached: set[str], bless: bool) -> None:

@@ -9,6 +9,7 @@ from passlab import limits
 from passlab.diffing.diff import FunctionDiff
 from passlab.display import diff_view, module_view
 from passlab.display.pages.report import explorer_html
+from passlab.display.text import listing
 from passlab.display.text.alignment import align
 from passlab.display.views import recording
 from passlab.display.views.graph import graph_view
@@ -130,6 +131,20 @@ def test_a_page_of_a_huge_recording_writes_no_line_that_it_does_not_show(monkeyp
         counts.append(len(written))
         written.clear()
     assert abs(counts[0] - counts[1]) < 10
+
+
+@pytest.mark.usefixtures("short")
+def test_a_page_of_a_huge_recording_prints_each_program_once(monkeypatch):
+    monkeypatch.setattr(recording, "HUGE", 1000)
+    printed = []
+    render = listing.render
+    monkeypatch.setattr(
+        listing, "render", lambda program, **options: printed.append(program) or render(program, **options)
+    )
+    rec = passlab.record(chain(["exp"] * 1000), "InferType, FuseOps(fuse_opt_level=0)", opt_level=3)
+    explorer_html(rec)
+    programs = {id(mod) for event in rec.events for mod in (event.before, event.after)}
+    assert sorted(id(program) for program in printed if isinstance(program, passlab.IRModule)) == sorted(programs)
 
 
 def test_a_graph_of_a_huge_program_reads_its_beginning_and_counts_the_rest():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 import passlab
 from passlab.instrument import Event
 from passlab.ir import Call, Function, IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order, rewrite
-from passlab.lab.recordings.provenance import makers
+from passlab.lab.recordings import provenance
+from passlab.lab.recordings.provenance import Provenance, makers
 from passlab.lab.recordings.recording import record
+from passlab.testing.programs import generate
 from passlab.transform import function_pass, module_pass, register_pass, unregister_pass
 from tests.transform.programs import chain, idle, make, replacing, sum_with_constant
 
@@ -193,3 +197,37 @@ def @main(%x: Tensor[(2), float32]) { exp(cast(%x, dtype="float32")) }
     (rule,) = rec["SimplifyExpr"].rewrites.rules
     assert rec["SimplifyExpr"].rewrites.rules == {rule: 1}
     assert f"{rule} x1" in list(rec.frame()["rules"])
+
+
+# ---------------------------------------------------------------- matches of programs
+PIPELINES = (
+    "SimplifyExpr, FoldConstant",
+    "FuseOps, DefuseOps",
+    "ToANormalForm, EliminateCommonSubexpr",
+    "FoldConstant",
+)
+
+
+def origins_of(recording):
+    found = Provenance(recording.events)
+    numbers = {node: number for number, node in enumerate(found.origins)}
+    return [
+        (numbers[node], numbers.get(origin.old, origin.old), origin.rebuilt, origin.part, origin.sure)
+        for node, origin in found.origins.items()
+    ], list(found.guesses.items())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_new_operations_have_the_origins_that_a_match_of_all_nodes_gives(seed, monkeypatch):
+    mod = generate(seed, effects=seed % 2 == 0, size=8)
+    recording = passlab.record(mod, f"InferType, {PIPELINES[seed % 4]}", opt_level=4)
+    quick = origins_of(recording)
+    monkeypatch.setattr(provenance, "_operation", lambda node: None)  # every node asks for the match
+    assert origins_of(recording) == quick
+
+
+def test_a_rewrite_to_an_operator_that_the_program_lacks_matches_no_programs(monkeypatch):
+    monkeypatch.setattr(provenance, "diff", None)
+    recording = passlab.record(passlab.parse("def @main(%x: float32) { exp(%x + %x) }"), "SimplifyExpr")
+    made = recording.provenance.maker(recording.last["main"].body.args[0])
+    assert made is recording["SimplifyExpr"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from passlab.atomic_file import write_text
@@ -95,7 +95,7 @@ h1 {{ font-size: 1.5rem }} table {{ border-collapse: collapse }} @media print {{
 Answers = Callable[[Any], Mapping[str, Any]]  # from the data of a view to the additional state of a page
 
 
-def document(view: View, answers: Answers | None = None, *more: Markup, live: int = 0) -> str:
+def document(view: View, answers: Answers | None = None, more: Iterable[Markup] = (), live: int = 0) -> str:
     """Return a view as a page. `answers` adds data that a kernel would send on demand, such as graphs.
 
     Before the script runs, the page shows the static form of the view up to its first fold. Where scripts are disabled,

@@ -7,6 +7,7 @@ names; this module only adds a page around it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from passlab.atomic_file import write_text
@@ -26,20 +27,25 @@ if TYPE_CHECKING:
 def report_html(recording: Recording) -> str:
     """Return a recording as a complete HTML document: what each pass did, the differences, the program at the end."""
     title = f"Recording of {recording.name}" if recording.name else "Recording"
-    return static_document(title, RecordingView(recording).html(), *_at_the_end(recording))
+    view = RecordingView(recording)
+    return static_document(title, view.html(), *_at_the_end(view))
 
 
-def _at_the_end(recording: Recording) -> tuple[Markup, Markup]:
-    """Return the program that a recording ended with, under its heading."""
+def _at_the_end(shown: RecordingView) -> Iterator[Markup]:
+    """Yield the program that a recording ended with, under its heading: with the lines that its view has printed."""
+    recording = shown.recording
     last = "The program so far" if recording.error is not None else "The program at the end"
-    return tag("p", tag("strong", last)), module_view(recording.last).html()
+    yield tag("p", tag("strong", last))
+    program = module_view(recording.last)
+    program.lines = shown.lines(recording.last)
+    yield program.html()
 
 
 @building()
 def explorer_html(recording: Recording) -> str:
     """Return a recording as the explorer of a notebook, in one document: every step, difference and program inside."""
     view = RecordingView(recording)
-    return document(view, page_answers(view), *_at_the_end(recording))
+    return document(view, page_answers(view), _at_the_end(view))
 
 
 @checked_view(Recording, hint="passlab.record(mod, passes) returns one")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from passlab.diffing.diff import diff, node_name
+from passlab.diffing.matching import nodes_of
 from passlab.instrument.events import Event
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Match, Tuple, TupleGetItem, Var
@@ -104,6 +105,7 @@ class Provenance:
         self._seen: set[Expr] = set()
         self._living: set[Expr] | None = None  # the nodes of the last program, computed on first use
         self._matches: tuple[Event, _StepMatches] | None = None  # of one event
+        self._operations: tuple[Event, set[Any]] | None = None  # of the program before one event
         self._by_span: defaultdict[tuple[int, type], list[Expr]] = defaultdict(list)  # by identity of the span
         self.guesses: dict[Expr, Expr] = {}  # changed nodes that no pass noted, by the match of one step
         top = [event for event in events if event.depth == 0]
@@ -150,7 +152,7 @@ class Provenance:
                 if node is not new or not rebuilt:
                     self.origins[node] = self._origin_of_built(event, node, old)
             self._index_spans(new_nodes)
-            matches = None if rebuilt else self._matches_before(event)
+            matches = None if rebuilt else self._matches_before(event, new)
             same = None if matches is None else matches.kept.get(new)
             if matches is not None and same is not None and same is not new and _differs_only_below(same, new):
                 self.origins[new] = Origin(event, same, True, sure=same is old or new in matches.sure)
@@ -167,7 +169,7 @@ class Provenance:
         """
         older, sure, matched = self._by_its_span(node), True, False
         if older is None:
-            matches = self._matches_before(event)
+            matches = self._matches_before(event, node)
             older, sure = matches.kept.get(node), node in matches.sure
             matched = sure and older is not None
             if older is None and node.span is None:
@@ -175,7 +177,7 @@ class Provenance:
         if older is None or older is node or not (matched or _differs_only_below(older, node)):
             # A pass that notes no rewrites has replaced whole functions: nodes inside are paired as those of strangers.
             if old is None or type(old) is Function:
-                matches = self._matches_before(event)
+                matches = self._matches_before(event, node)
                 partner = matches.kept.get(node) or matches.changed.get(node)
                 if partner is not None and partner is not node:
                     self.guesses[node] = partner
@@ -195,8 +197,16 @@ class Provenance:
             found = other
         return found
 
-    def _matches_before(self, event: Event) -> _StepMatches:
-        """Return what a diff of the programs before and after an event says about the nodes after it."""
+    def _matches_before(self, event: Event, node: Expr) -> _StepMatches:
+        """Return what a diff of the programs before and after an event says about a node after it.
+
+        A diff matches a node only with one of the same operation, so a new operation asks for none.
+        """
+        if self._matches is None or self._matches[0] is not event:
+            if self._operations is None or self._operations[0] is not event:
+                self._operations = (event, set(map(_operation, nodes_of(*_changed_functions(event)))))
+            if type(node) is not Function and _operation(node) not in self._operations[1]:
+                return _NO_MATCHES
         if self._matches is None or self._matches[0] is not event:
             matches = _StepMatches({}, {}, set())
             for function in diff(event.before, event.after).functions if event.replaced else ():
@@ -348,8 +358,26 @@ class Provenance:
         return Table(("function", "node", "made_by", "came_from"), rows)
 
 
+_NO_MATCHES = _StepMatches({}, {}, set())
+
+
+def _changed_functions(event: Event) -> list[Function]:
+    """Return the functions of the program before an event that it replaced or removed."""
+    after = dict(event.after.items()) if event.replaced else {}
+    return [function for name, function in event.before.items() if event.replaced and after.get(name) is not function]
+
+
+def _operation(node: Expr) -> Any:
+    """Return what two nodes share where a diff matches them: the operator, the kind of constant or of expression."""
+    if type(node) is Call and type(node.op) is Op:
+        return node.op
+    return (node.data.shape, node.data.dtype.str) if type(node) is Constant else type(node)
+
+
 def same_but_children(old: Expr, new: Expr) -> bool:
     """Whether two nodes differ at most by their children."""
+    if type(old) is Call and type(new) is Call:
+        return len(old.args) == len(new.args) and _same_call(old, new)
     return len(children(old)) == len(children(new)) and _differs_only_below(old, new)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 from passlab.analysis.purity import LocalPurity
 from passlab.arguments import checked
@@ -119,7 +120,15 @@ def rewrites_of(event: Event) -> list[RewriteStep]:
 
 def count_rewrites(event: Event) -> int:
     """Return the length of `rewrites_of`, which costs less than the rewrites themselves."""
-    return sum(is_rewrite(*noted) for inner in event.walk() for noted in inner.rewrites.with_rules())
+    inside = list(event.walk())
+    noted = sum(len(inner.rewrites) for inner in inside)  # a pass that still runs notes more
+    if event not in _COUNTED or _COUNTED[event][0] != noted:
+        count = sum(is_rewrite(*pair) for inner in inside for pair in inner.rewrites.with_rules())
+        _COUNTED[event] = (noted, count)
+    return _COUNTED[event][1]
+
+
+_COUNTED: WeakKeyDictionary[Event, tuple[int, int]] = WeakKeyDictionary()  # the pairs of an event, and its rewrites
 
 
 def is_rewrite(old: Expr, new: Expr, rule: str) -> bool:
