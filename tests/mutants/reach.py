@@ -1,34 +1,34 @@
-"""Which tests reach which function of passlab: run with a context of coverage for each test, one process for each folder.
+"""Which tests reach which function of passlab: each folder of tests is run once, in a process that `noting` watches.
 
-As a plugin of pytest (`-p tests.mutants.reach --reach-to FILE`) it writes, for the tests that pass, what they reached. The
-tests of a file that does not fit into its share of the folder's time are left out; what files leave over goes to the next.
-`nearest` reads all files and returns the nearest tests of a function. Tests that see passlab in another process alone
-reach nothing here.
+As a plugin of pytest (`-p tests.mutants.reach --reach-to FILE`) it writes, for the tests that pass, what they reached,
+also in processes that they start. The tests of a file that does not fit into its share of the folder's time are left out;
+what files leave over goes to the next. `nearest` reads all files and returns the nearest tests of a function.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from time import monotonic
 
-import coverage
 import pytest
 
-from tests.mutants.definitions import HOUSE, SCOPES, definitions, module_name
+from tests.mutants import noting
+from tests.mutants.definitions import HOUSE
 
 ROOT = HOUSE.parent
 KEPT = ROOT / ".mutants" / "reach"
-# Folders whose tests see passlab from another process, read its source, or are about the tests themselves.
+HOOK = Path(__file__).parent / "hook"
+# Folders whose tests read the source of passlab, need a browser, run for every mutant, or are about the tests themselves.
 ELSEWHERE = {"architecture", "browser", "diagnostics", "mutants", "planted", "scripts"}
 
 
@@ -94,14 +94,17 @@ def _make_one(name: str, seconds: int) -> str:
     """Run the tests of a folder, and return the last line that pytest prints."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "-m", "not nightly"]
     plugin = ["-p", "tests.mutants.reach", f"--reach-to={KEPT / name}.json", f"--reach-seconds={seconds}"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    try:
-        ran = subprocess.run(
-            [*command, *plugin, f"tests/{name}"],
-            cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=3 * seconds + 120,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return f"left out: one of its tests takes longer than {3 * seconds + 120} seconds"
+    with tempfile.TemporaryDirectory() as folder:
+        noting.prepare(Path(folder))
+        paths = os.pathsep.join(map(str, (HOOK, ROOT)))
+        environment = {**os.environ, "PYTHONPATH": paths, "PASSLAB_REACH": folder}
+        try:
+            ran = subprocess.run(
+                [*command, *plugin, f"tests/{name}"],
+                cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=3 * seconds + 120,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return f"left out: one of its tests takes longer than {3 * seconds + 120} seconds"
     return (ran.stdout.strip() or ran.stderr.strip() or "no tests").splitlines()[-1]
 
 
@@ -117,8 +120,8 @@ class _Reach:
         self.passed: dict[str, float] = {}
         self.deadlines: dict[Path, float] = {}
         self.setup = 0.0
-        self.coverage = coverage.Coverage(data_file=None, config_file=False, include=[f"{HOUSE}/*"], messages=False)
-        self.coverage.start()
+        self.reached: dict[str, set[str]] = defaultdict(set)
+        self.called = noting.Called(Path(os.environ["PASSLAB_REACH"]))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Share the time between the files."""
@@ -128,10 +131,10 @@ class _Reach:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """Leave a test out whose file has had its share; begin the context of every other one."""
+        """Leave a test out whose file has had its share; forget what the test before it has called."""
         if monotonic() > self.deadlines[item.path]:
             return True
-        self.coverage.switch_context(item.nodeid)
+        self.called.clear()
         return None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -140,44 +143,19 @@ class _Reach:
             self.setup = report.duration
         elif report.when == "call" and report.passed:
             self.passed[report.nodeid] = round(self.setup + report.duration, 3)
+        elif report.when == "teardown":
+            for function in self.called:
+                self.reached[function].add(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
         """Write the file."""
-        self.coverage.stop()
-        names = list(self.passed)
-        numbers = {name: number for number, name in enumerate(names)}
+        numbers = {name: number for number, name in enumerate(self.passed)}
         functions = {
-            function: sorted(numbers[name] for name in reached if name in numbers)
-            for function, reached in functions_reached(self.coverage.get_data())
+            function: sorted(numbers[name] for name in names if name in numbers)
+            for function, names in sorted(self.reached.items())
         }
         text = json.dumps({"tests": list(self.passed.items()), "functions": {f: n for f, n in functions.items() if n}})
         self.file.write_text(text, encoding="utf-8")
-
-
-def functions_reached(data: coverage.CoverageData) -> Iterator[tuple[str, set[str]]]:
-    """Every function of the measured files, with the contexts in which a line of its own was run."""
-    for file in map(Path, sorted(data.measured_files())):
-        contexts = data.contexts_by_lineno(str(file))
-        functions: dict[str, set[str]] = defaultdict(set)
-        for path, node in definitions(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                functions[f"{module_name(file)}:{path}"].update(*(contexts.get(line, ()) for line in _own_lines(node)))
-        yield from functions.items()
-
-
-def _own_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[int]:
-    """The lines of a function's statements, without those of functions inside, and without that of `def`."""
-    lines: set[int] = set()
-    waiting: list[ast.AST] = list(node.body)
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, ast.stmt):
-            lines.add(part.lineno)
-        if not isinstance(part, SCOPES):
-            waiting += [
-                p for p in ast.iter_child_nodes(part) if isinstance(p, ast.stmt | ast.excepthandler | ast.match_case)
-            ]
-    return lines - {node.lineno}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

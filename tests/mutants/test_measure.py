@@ -8,10 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import coverage
 import pytest
 
-from tests.mutants import measure, reach
+from tests.mutants import measure, noting, reach
 from tests.mutants.definitions import HOUSE
 from tests.mutants.drawing import Mutant
 from tests.mutants.mutation import Mutation
@@ -107,26 +106,36 @@ def test_the_nearest_tests_are_those_of_the_own_package_one_of_each_first(tmp_pa
     assert not reach.nearest("passlab.op.a:g", 9, 60, tmp_path)
 
 
-def test_a_function_is_reached_where_a_line_of_its_own_is_run() -> None:
-    lines = BROADCAST.read_text(encoding="utf-8").splitlines()
-    outer = next(i for i, line in enumerate(lines, 1) if line.startswith("def division_kernel("))
-    condition = int(measure.line_of(MUTANT).partition(":")[2])
-    data = coverage.CoverageData(no_disk=True)
-    for context, line in (("only defined", outer), ("inside", condition)):
-        data.set_context(context)
-        data.add_lines({str(BROADCAST): [line]})
-    found = dict(reach.functions_reached(data))
-    assert found[MUTANT.function] == {"inside"}
-    assert found["passlab.op.broadcast:division_kernel"] == set()
-
-
-def test_the_plugin_notes_what_passes(tmp_path: Path) -> None:
+def test_the_plugin_notes_what_passes_in_every_process(tmp_path: Path) -> None:
     test = tmp_path / "test_one.py"
-    test.write_text(SEES + "\ndef test_fails():\n    test_division()\n    assert False\n", encoding="utf-8")
+    only_made = "from passlab.op.broadcast import division_kernel; division_kernel(max, max)"
+    tests = f"""
+import os, subprocess, sys
+def test_fails():
+    test_division()
+    assert False
+def test_made():
+    {only_made}
+def test_process():
+    subprocess.run([sys.executable, "-c", {SEES + chr(10) + "test_division()"!r}], check=True)
+def test_fork():
+    child = os.fork()
+    if child == 0:
+        test_division()
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+    test.write_text(SEES + tests, encoding="utf-8")
+    noting.prepare(tmp_path / "calls")
     options = ["-q", "-p", "no:cacheprovider", "-p", "tests.mutants.reach", f"--reach-to={tmp_path}/notes.json"]
-    environment = os.environ | {"PYTHONPATH": str(measure.ROOT)}
+    paths = os.pathsep.join(map(str, (measure.HOOK, measure.ROOT)))
+    environment = os.environ | {"PYTHONPATH": paths, "PASSLAB_REACH": str(tmp_path / "calls")}
     subprocess.run(
         [sys.executable, "-m", "pytest", *options, str(test)], env=environment, cwd=measure.ROOT, check=False
     )
-    (found,) = reach.nearest(MUTANT.function, 9, 60, tmp_path)
-    assert found.name.endswith("test_one.py::test_division")
+
+    def names(function: str) -> set[str]:
+        return {test.name.rpartition("::")[2] for test in reach.nearest(function, 9, 60, tmp_path)}
+
+    assert names(MUTANT.function) == {"test_division", "test_process", "test_fork"}
+    assert names("passlab.op.broadcast:division_kernel") >= {"test_made", "test_process"}

@@ -1,4 +1,5 @@
-"""Plants the mutation that the environment names in every Python process that has this folder on its PYTHONPATH.
+"""Plants the mutation that the environment names in every Python process that has this folder on its PYTHONPATH, or notes
+which functions of passlab that process calls.
 
 Python imports `sitecustomize` before anything else. Nothing is parsed until the mutated module is imported, so that the
 processes that never import it start as quickly as before.
@@ -11,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -36,3 +38,10 @@ class _Waiting:
 
 if "PASSLAB_MUTATION" in os.environ:
     sys.meta_path.insert(0, _Waiting(**json.loads(os.environ["PASSLAB_MUTATION"])))  # type: ignore[arg-type]
+if "PASSLAB_REACH" in os.environ:
+    folder = Path(os.environ["PASSLAB_REACH"])
+    sys.path.insert(0, str(Path(__file__).parents[3]))
+    from tests.mutants import noting
+
+    del sys.path[0]
+    noting.install(folder)
