@@ -49,7 +49,7 @@ def count_function(function: Expr) -> tuple[int, Counter[str]]:
 
 
 def count_module(mod: IRModule) -> tuple[int, Counter[str]]:
-    """Return (nodes, calls of each operator) of a module, to be read only; summed once while its functions stay."""
+    """Return (nodes, calls of each operator) of a module; summed once while its functions stay."""
     functions = tuple(function for _, function in mod.items())
     cached = _MODULE_COUNTS.get(mod)
     if cached is None or cached[0] != functions:
@@ -59,7 +59,7 @@ def count_module(mod: IRModule) -> tuple[int, Counter[str]]:
             nodes += size
             calls.update(inside)
         cached = _MODULE_COUNTS[mod] = (functions, nodes, calls)
-    return cached[1:]
+    return cached[1], cached[2].copy()
 
 
 def shown_change(before: Counter[str], after: Counter[str]) -> str:

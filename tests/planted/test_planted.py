@@ -25,13 +25,12 @@ QUICK = (
     "integers divided by multiplying",
 )
 # What falls short, and why; a fault that is found as it should be leaves this list.
-_LARGE = "the smallest program that shows it is larger: it needs two allocations, two scales, or a loop"
+_LARGE = "the smallest program that shows it is larger: it needs two allocations, or a loop"
 NOT_YET = {
     "a storage too small by one element": _LARGE,
     "two tensors in one place": _LARGE,
     "what a branch wrote is known in the other one": _LARGE,
     "loops with captures alike are one": _LARGE,
-    "a quantized product of one scale": _LARGE,
     "calls of random numbers are one call": _LARGE,
     "allocations of a branch join those around it": _LARGE,
     "of a tuple only the first field is in use": _LARGE,

@@ -140,7 +140,7 @@ def _fused_conv(call: Call) -> str:
 
 
 # ---------------------------------------------------------------- layer norms with a residual
-def _layer_norm(call: Call) -> str:
+def _early_layer_norm(call: Call) -> str:
     if call.results > 1:
         call.refuse("is supported with one result only")
     options = f"axis = {int(call.value('axis', -1))}, epsilon = {float(call.value('epsilon', 1e-5))!r}"
@@ -473,7 +473,7 @@ DEFINITIONS: dict[str, Callable[[Call], str]] = {
     "FusedGemm": _fused_gemm,
     "FusedMatMul": _fused_matmul,
     "Gelu": lambda call: _gelu_of("x0", "y0"),
-    "LayerNormalization": _layer_norm,
+    "LayerNormalization": _early_layer_norm,
     "MatMulIntegerToFloat": _integer_matmul,
     "MatMulNBits": _matmul_bits,
     "MultiHeadAttention": _multi_head_attention,

@@ -371,7 +371,7 @@ def _operation(node: Expr) -> Any:
     """Return what two nodes share where a diff matches them: the operator, the kind of constant or of expression."""
     if type(node) is Call and type(node.op) is Op:
         return node.op
-    return (node.data.shape, node.data.dtype.str) if type(node) is Constant else type(node)
+    return node.tensor_type if type(node) is Constant else type(node)  # its array may be released: not read
 
 
 def same_but_children(old: Expr, new: Expr) -> bool:
