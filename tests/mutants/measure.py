@@ -1,7 +1,8 @@
 """How many mutants the tests catch: `python -m tests.mutants.measure --number 200 --seed 1`, which `make mutants` calls.
 
-Each mutant runs the nearest tests that reach its function, and the console files of tests/diagnostics, until one test fails. Every mutant has a process of its own.
-It is caught by a failure, an error of import, or tests that do not end. What survives is listed with its source.
+Each mutant runs the nearest tests that reach its function, and the console files of tests/diagnostics, until one test
+fails. Every mutant has a process of its own. It is caught by a failure, an error of import, or tests that do not end. What
+survives is listed with its source.
 """
 
 from __future__ import annotations

@@ -43,7 +43,9 @@ class Called:
 
 def prepare(folder: Path) -> None:
     """Number the functions of passlab, and write the file of their bytes."""
-    names = [f"{module_name(file)}:{path}" for file, source in package().items() for path, _ in _functions(source)]
+    names = [
+        f"{module_name(file)}:{path}" for file, source in package().items() for path, _ in _functions(ast.parse(source))
+    ]
     functions = list(dict.fromkeys(names))
     (folder / "code").mkdir(parents=True)
     (folder / "functions.json").write_text(json.dumps(functions), encoding="utf-8")
@@ -62,8 +64,8 @@ def _mapped(folder: Path) -> mmap.mmap:
         return mmap.mmap(file.fileno(), 0)
 
 
-def _functions(source: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    for path, node in definitions(ast.parse(source)):
+def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for path, node in definitions(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield path, node
 
@@ -96,9 +98,8 @@ class _Loader(SourceFileLoader):
             return cast(CodeType, marshal.loads(kept.read_bytes()))
         source = Path(self.path).read_text(encoding="utf-8")
         tree = ast.parse(source)
-        for path, node in definitions(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                _note_call(node, self.finder.numbers[f"{fullname}:{path}"])
+        for path, node in _functions(tree):
+            _note_call(node, self.finder.numbers[f"{fullname}:{path}"])
         code = compile(tree, self.path, "exec", dont_inherit=True)
         kept.write_bytes(marshal.dumps(code))
         return code

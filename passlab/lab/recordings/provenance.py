@@ -207,7 +207,6 @@ class Provenance:
                 self._operations = (event, set(map(_operation, nodes_of(*_changed_functions(event)))))
             if type(node) is not Function and _operation(node) not in self._operations[1]:
                 return _NO_MATCHES
-        if self._matches is None or self._matches[0] is not event:
             matches = _StepMatches({}, {}, set())
             for function in diff(event.before, event.after).functions if event.replaced else ():
                 if function.before is function.after:
@@ -363,15 +362,19 @@ _NO_MATCHES = _StepMatches({}, {}, set())
 
 def _changed_functions(event: Event) -> list[Function]:
     """Return the functions of the program before an event that it replaced or removed."""
-    after = dict(event.after.items()) if event.replaced else {}
-    return [function for name, function in event.before.items() if event.replaced and after.get(name) is not function]
+    if not event.replaced:
+        return []
+    after = dict(event.after.items())
+    return [function for name, function in event.before.items() if after.get(name) is not function]
 
 
 def _operation(node: Expr) -> Any:
     """Return what two nodes share where a diff matches them: the operator, the kind of constant or of expression."""
     if type(node) is Call and type(node.op) is Op:
         return node.op
-    return node.tensor_type if type(node) is Constant else type(node)  # its array may be released: not read
+    if type(node) is Constant:
+        return node.tensor_type  # without the array, which may be released
+    return type(node)
 
 
 def same_but_children(old: Expr, new: Expr) -> bool:
