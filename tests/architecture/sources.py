@@ -16,11 +16,14 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Source:
-    """One Python file: its path from the root of the checkout, its text and its tree."""
+    """One Python file: its path from the root of the checkout, its text and its tree, which is parsed when asked for."""
 
     path: str
     text: str
-    tree: ast.Module
+
+    @functools.cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text, filename=self.path)
 
     @functools.cached_property
     def by_class(self) -> dict[type[ast.AST], list[ast.AST]]:
@@ -46,13 +49,12 @@ def python_sources(folder: str) -> tuple[Source, ...]:
 
 
 def read_source(path: Path) -> Source:
-    text = path.read_text(encoding="utf-8")
-    return Source(path.relative_to(ROOT).as_posix(), text, ast.parse(text, filename=str(path)))
+    return Source(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
 
 
 def parse(text: str, path: str = "passlab/sample.py") -> Source:
     """A source that exists only in a test: the rules are tested on these before they are trusted."""
-    return Source(path, text, ast.parse(text))
+    return Source(path, text)
 
 
 @functools.cache

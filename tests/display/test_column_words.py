@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import re
 from pathlib import Path
@@ -17,9 +18,8 @@ from passlab.display import charts, profile_view, timing_view
 from passlab.instrument import MemoryInstrument, PassTimingInstrument, StatisticsInstrument, TraceInstrument
 from passlab.table import COLUMNS, SIDES, Table, spoken, unit_of, word_of
 from passlab.transform import PassContext
+from tests.architecture.sources import python_sources
 
-ROOT = Path(passlab.__file__).parent
-MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "table.py")
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "columns.md"
 # Columns that a program, a pipeline or another table names, by the expression that gives them.
 OPEN = {
@@ -34,18 +34,19 @@ OPEN = {
 }
 
 
-def columns_of(path):
+def columns_of(source):
     """Yield (line, name or None, expression) for the columns of each table and data frame that a module makes."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    name = ".".join(("passlab", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+    if "Table(" not in source.text and ".DataFrame(" not in source.text:
+        return
+    name = source.path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     made = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "Table":
+    for node in source.all(ast.Call):
+        if getattr(node.func, "id", getattr(node.func, "attr", "")) == "Table":
             made.append((node, node.args[0]))
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "DataFrame":
+        if getattr(node.func, "attr", "") == "DataFrame":
             named = [keyword.value for keyword in node.keywords if keyword.arg == "columns"]
             made.append((node, named[0] if named else node.args[0]))
-    scopes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    scopes = list(source.all(ast.FunctionDef))
     for call, expression in made:
         around = [scope for scope in scopes if scope.lineno <= call.lineno <= (scope.end_lineno or 0)]
         yield from ((call.lineno, *found) for found in resolved(expression, around[-1:], name))
@@ -88,21 +89,25 @@ def resolved(expression, around, module):
         yield None, ast.unparse(expression)
 
 
-EVERY = [(path, *found) for path in MODULES for found in columns_of(path)]
+@functools.cache
+def every_column():
+    """(path, line, name or None, expression) of the columns of every table and data frame of passlab."""
+    sources = [source for source in python_sources("passlab") if source.path != "passlab/table.py"]
+    return [(source.path, *found) for source in sources for found in columns_of(source)]
 
 
 def test_every_column_of_every_table_is_a_word_of_the_vocabulary():
-    assert len(EVERY) > 250  # the search still finds the tables
+    assert len(every_column()) > 250  # the search still finds the tables
     wrong = [
-        f"{path.relative_to(ROOT)}:{line}: {name or expression}"
-        for path, line, name, expression in EVERY
+        f"{path}:{line}: {name or expression}"
+        for path, line, name, expression in every_column()
         if (expression not in OPEN if name is None else not word_of(name))
     ]
     assert wrong == []
 
 
 def test_every_word_is_the_name_of_a_column():
-    used = {word_of(name) for *_, name, _ in EVERY if name is not None}
+    used = {word_of(name) for *_, name, _ in every_column() if name is not None}
     used |= {word_of(name) for kinds in charts._CHARTS.values() for name in kinds}
     used |= {"kernel", "seconds", "percent", "device", "calls", "shapes", "bytes", "node", "hash", "relative_error"}
     assert set(COLUMNS) - used == set()

@@ -7,6 +7,7 @@ the package reads stubs itself (`passlab.lazy`), editors read them in a checkout
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import inspect
 import keyword
@@ -309,8 +310,9 @@ def ast_names(text: str) -> Iterator[str]:
     return (node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name))
 
 
+@functools.cache
 def stubs() -> dict[Path, str]:
-    """Every generated stub, by its file."""
+    """Every generated stub as it is before it is formatted, by its file."""
     import passlab.ir
     import passlab.transform
     import passlab.vm
@@ -357,7 +359,7 @@ def stubs() -> dict[Path, str]:
         {**op._NAMES, **imported_names("passlab.relay.op")},
         f"passlab.{OPERATORS}",
     )
-    return {PACKAGE / f"{path}.pyi": formatted(text) for path, text in texts.items()}
+    return {PACKAGE / f"{path}.pyi": text for path, text in texts.items()}
 
 
 # Namespaces of operators that are modules of other things in `relay`.

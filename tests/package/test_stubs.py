@@ -10,7 +10,7 @@ import pytest
 
 from passlab import relay
 from passlab.ir.op import Op
-from tests.package.stubs import PACKAGE, TYPES, accepts, stubs
+from tests.package.stubs import PACKAGE, TYPES, accepts, formatted, stubs
 
 STUBS = stubs()
 ONE = relay.const(1)
@@ -33,10 +33,11 @@ VALUES: dict[str, tuple[list[Any], list[Any]]] = {
 
 @pytest.mark.parametrize("path", STUBS, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_stub_is_what_the_declarations_say(path: Path, bless: bool) -> None:
+    expected = formatted(STUBS[path])
     if bless:
-        path.write_text(STUBS[path], encoding="utf-8")
+        path.write_text(expected, encoding="utf-8")
     current = path.read_text(encoding="utf-8") if path.exists() else ""
-    assert current == STUBS[path], "`pytest tests/package --bless` writes it"
+    assert current == expected, "`pytest tests/package --bless` writes it"
 
 
 FIELDS = [
