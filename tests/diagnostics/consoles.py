@@ -9,7 +9,7 @@ A line that raises is followed by the complete text of the error, one with a val
 lines know the names of earlier ones. `make bless` rewrites the answers; a person reads the difference. Each file is run in a fresh process, because
 files register operators and passes, and in a folder of its own, which an answer shows as `<folder>`.
 
-    python -m tests.diagnostics.consoles watch|run OUT.json FILE...    runs files, each in a fork of a process that has imported passlab
+    python -m tests.diagnostics.consoles watch|run     runs the files that it is asked for, each in a fork of a process that has imported passlab
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ import sys
 import tempfile
 import warnings
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -131,24 +130,42 @@ def _namespace() -> dict[str, Any]:
     return {"passlab": passlab, "np": np, "os": os, "Path": Path, **rooms}
 
 
-@cache
-def run_files(paths: tuple[Path, ...], watched: bool = False) -> list[Session]:
-    """Run console files in another process; where `watched`, note the places that speak in the answers, which takes longer."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "answers.json"
-        command = [sys.executable, "-m", "tests.diagnostics.consoles", "watch" if watched else "run", str(out)]
+class Runner:
+    """Runs console files in another process, one at a time and each once, so that a test runs its own file alone.
+
+    Where `watched`, it notes the places that speak in the answers, which takes longer.
+    """
+
+    def __init__(self, watched: bool = False) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.sessions: dict[Path, Session] = {}
         environment = {
             **os.environ,
             "COLUMNS": "80",
-            "IPYTHONDIR": f"{folder}/ipython",
+            "IPYTHONDIR": f"{self.folder.name}/ipython",
             "PYTHONPATH": os.pathsep.join(filter(None, [str(FOLDER.parents[1]), os.environ.get("PYTHONPATH")])),
         }
-        subprocess.run([*command, *map(str, paths)], check=True, cwd=FOLDER.parents[1], env=environment)
-        results = json.loads(out.read_text(encoding="utf-8"))
-    return [
-        Session(path, read_blocks(path.read_text(encoding="utf-8")), answers, set(reached))
-        for path, (answers, reached) in zip(paths, results, strict=True)
-    ]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.diagnostics.consoles", "watch" if watched else "run"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=FOLDER.parents[1], env=environment,
+        )  # fmt: skip
+
+    def session(self, path: Path) -> Session:
+        """What a file showed."""
+        if path not in self.sessions:
+            assert self.process.stdin is not None
+            assert self.process.stdout is not None
+            print(path, file=self.process.stdin, flush=True)
+            line = self.process.stdout.readline()
+            assert line, f"{path.name} ended the process that runs console files"
+            answers, reached = json.loads(line)
+            self.sessions[path] = Session(path, read_blocks(path.read_text(encoding="utf-8")), answers, set(reached))
+        return self.sessions[path]
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.communicate()
+        self.folder.cleanup()
 
 
 def _run_file(path: Path, watched: bool) -> Session:
@@ -201,23 +218,22 @@ def _run(code: str, namespace: dict[str, Any]) -> str:
     return "" if value is None else str(value)
 
 
-def _main(mode: str, out: str, *names: str) -> None:
+def _main(mode: str) -> None:
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what files and their processes print past `sys.stdout` is no answer
     _namespace()  # once for all files, which run in forks: what they import, and the places to watch
     if mode == "watch":
         places()
-    results = []
-    for name in names:
-        answers = Path(f"{out}.part")
+    for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            session = _run_file(Path(name), mode == "watch")
-            answers.write_text(json.dumps([session.answers, sorted(session.reached)]), encoding="utf-8")
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # the next names are for the parent
+            session = _run_file(Path(line.rstrip("\n")), mode == "watch")
+            print(json.dumps([session.answers, sorted(session.reached)]), file=answers, flush=True)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         if status:
-            raise SystemExit(f"{name} ended with status {status}")
-        results.append(json.loads(answers.read_text(encoding="utf-8")))
-    Path(out).write_text(json.dumps(results), encoding="utf-8")
+            raise SystemExit(f"{line.rstrip()} ended with status {status}")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,15 +21,16 @@ UNREACHED = Path(__file__).parent / "unreached.txt"
 
 
 @pytest.fixture(scope="module")
-def sessions(request: pytest.FixtureRequest) -> list[consoles.Session]:
-    """The console files, run once: watched where the places that they reach are asked for as well."""
-    watched = any("reached" in getattr(item, "fixturenames", ()) for item in request.session.items)
-    return consoles.run_files(tuple(consoles.FILES), watched)
+def runner(request: pytest.FixtureRequest) -> Iterator[consoles.Runner]:
+    """Runs the console files: watched where the places that they reach are asked for as well."""
+    runner = consoles.Runner(any("reached" in getattr(item, "fixturenames", ()) for item in request.session.items))
+    yield runner
+    runner.close()
 
 
 @pytest.mark.parametrize("path", consoles.FILES, ids=lambda path: path.stem)
-def test_passlab_answers_as_the_console_file_says(path: Path, sessions: list[consoles.Session], bless: bool) -> None:
-    session = next(session for session in sessions if session.path == path)
+def test_passlab_answers_as_the_console_file_says(path: Path, runner: consoles.Runner, bless: bool) -> None:
+    session = runner.session(path)
     if bless:
         session.write()
         return
@@ -50,8 +52,8 @@ def test_an_article_fits_the_type_behind_it(path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def reached(sessions: list[consoles.Session]) -> set[str]:
-    return {name for session in sessions for name in session.reached}
+def reached(runner: consoles.Runner) -> set[str]:
+    return {name for path in consoles.FILES for name in runner.session(path).reached}
 
 
 def test_every_place_that_says_something_is_asked_for_it(reached: set[str], bless: bool) -> None:

@@ -1,8 +1,8 @@
 """How many mutants the tests catch: `python -m tests.mutants.measure --number 200 --seed 1`, which `make mutants` calls.
 
-Each mutant runs the nearest tests that reach its function, and the console files of tests/diagnostics, until one test
-fails. Every mutant has a process of its own. It is caught by a failure, an error of import, or tests that do not end. What
-survives is listed with its source.
+Each mutant runs the nearest tests of its function until one fails; what survives them runs more (`--more`). Every mutant
+has a process of its own. It is caught by a failure, an error of import, or tests that do not end. What survives is listed
+with its source.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 
@@ -31,7 +32,6 @@ from tests.mutants.mutation import Mutation
 
 ROOT = HOUSE.parent
 HOOK = Path(__file__).parent / "hook"
-DIAGNOSTICS = "tests/diagnostics/test_diagnostics.py::test_passlab_answers_as_the_console_file_says"
 PASSED, STOPPED = 0, -1
 
 
@@ -121,7 +121,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="which ones (1)")
     parser.add_argument("--package", default="", help="mutants of one package, such as vm or op.nn (all)")
     parser.add_argument("--tests", type=int, default=60, help="how many tests for one mutant, at most (60)")
-    parser.add_argument("--seconds", type=float, default=60, help="how long these take without a mutant, at most (60)")
+    parser.add_argument("--seconds", type=float, default=20, help="how long these take without a mutant, at most (20)")
+    parser.add_argument("--more", type=int, default=5, help="how many times as much runs for what survives that (5)")
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="how many mutants at once (every processor)"
     )
@@ -133,28 +134,36 @@ def main() -> None:
     reach.make(options.folder_seconds, options.jobs, options.folders, anew=options.reach != "missing")
     if options.reach == "only":
         return
-    control = run(None, [DIAGNOSTICS], 1800)
+    control = run(None, [reach.DIAGNOSTICS], 1800)
     if control.status != PASSED:
-        sys.exit(f"{control.output}\n{DIAGNOSTICS} has to pass without a mutant")
+        sys.exit(f"{control.output}\n{reach.DIAGNOSTICS} has to pass without a mutant")
     drawn = draw(options.seed, options.number, options.package)
     if not drawn:
         sys.exit(f"passlab has no package `{options.package}` with a function that can be changed")
     mutants = [m for m in drawn if m.mutation.key not in EQUIVALENT]
     if len(mutants) < len(drawn):
         print(f"{len(drawn) - len(mutants)} drawn mutants are marked as equivalent, and left out")
-    chosen = [reach.nearest(m.function, options.tests, options.seconds) for m in mutants]
-    existing = collected(test.name for tests in chosen for test in tests)
-
-    def measure(mutant: Mutant, tests: list[reach.Test]) -> Run:
-        names = [test.name for test in tests if test.name in existing]
-        limit = 60 + 5 * (control.seconds + sum(test.seconds for test in tests))
-        result = run(mutant, [*names, DIAGNOSTICS], limit)
-        print(f"{mutant.mutation.key}: {result.how} ({result.seconds:.0f} s)", flush=True)
-        return result
-
+    near = [reach.nearest(m.function, options.tests, options.seconds) for m in mutants]
+    far = [reach.nearest(m.function, options.more * options.tests, options.more * options.seconds) for m in mutants]
+    existing = collected(test.name for tests in chain(near, far) for test in tests)
+    rounds = [
+        [[t for t in first if t.name in existing], [t for t in second if t.name in existing and t not in first]]
+        for first, second in zip(near, far, strict=True)
+    ]
     with ThreadPoolExecutor(options.jobs) as pool:
-        runs = list(pool.map(measure, mutants, chosen))
+        runs = list(pool.map(measure, mutants, rounds))
     report(list(zip(mutants, runs, strict=True)))
+
+
+def measure(mutant: Mutant, rounds: Iterable[Sequence[reach.Test]]) -> Run:
+    """Run the tests of each round with a mutant, until one fails."""
+    result = Run(PASSED, 0, 0, "")
+    for tests in rounds:
+        if tests and result.status == PASSED:
+            last = run(mutant, [test.name for test in tests], 60 + 5 * sum(test.seconds for test in tests))
+            result = Run(last.status, result.passed + last.passed, result.seconds + last.seconds, last.output)
+    print(f"{mutant.mutation.key}: {result.how} ({result.seconds:.0f} s)", flush=True)
+    return result
 
 
 def report(results: list[tuple[Mutant, Run]]) -> None:

@@ -3,6 +3,9 @@
 As a plugin of pytest (`-p tests.mutants.reach --reach-to FILE`) it writes, for the tests that pass, what they reached,
 also in processes that they start. The tests of a file that does not fit into its share of the folder's time are left out;
 what files leave over goes to the next. `nearest` reads all files and returns the nearest tests of a function.
+
+What passlab calls while it is imported is noted for no test, and what is kept for later only for the first that needs it.
+So tests that reach other functions of the module are near, too, and then those of the package.
 """
 
 from __future__ import annotations
@@ -28,8 +31,9 @@ from tests.mutants.definitions import HOUSE
 ROOT = HOUSE.parent
 KEPT = ROOT / ".mutants" / "reach"
 HOOK = Path(__file__).parent / "hook"
-# Folders whose tests read the source of passlab, need a browser, run for every mutant, or are about the tests themselves.
-ELSEWHERE = {"architecture", "browser", "diagnostics", "mutants", "planted", "scripts"}
+# Folders whose tests read the source of passlab, need a browser, or are about the tests themselves.
+ELSEWHERE = {"architecture", "browser", "mutants", "planted", "scripts"}
+DIAGNOSTICS = "tests/diagnostics/test_diagnostics.py::test_passlab_answers_as_the_console_file_says"
 
 
 @dataclass(frozen=True)
@@ -46,32 +50,39 @@ class Test:
 def nearest(function: str, most: int, seconds: float, folder: Path = KEPT) -> list[Test]:
     """The nearest tests of `passlab.op.broadcast:division_kernel`, together no longer than some seconds, but at least one.
 
-    Those of the function's own package come first, the first case of each test before the second ones, then quick ones.
+    Those that reach it come first, then those that reach its module, then its package. Among these, its package's own and
+    the console files come first, the first case of each test before the second ones, then quick ones.
     """
-    own = f"tests/{function.replace(':', '.').split('.')[1]}/"
-    cases: Counter[str] = Counter()
-    ranked = []
-    for test in sorted(_reached(folder).get(function, []), key=lambda t: (t.seconds, t.name)):
-        body = test.name.partition("[")[0]
-        ranked.append((not test.name.startswith(own), cases[body], test.seconds, test))
-        cases[body] += 1
-    chosen: list[Test] = []
-    for *_, test in sorted(ranked, key=lambda rank: rank[:3])[: 2 * most]:
-        fits = sum(t.seconds for t in chosen) + test.seconds <= seconds
-        if len(chosen) < most and (fits or not chosen):
-            chosen.append(test)
-    return chosen
+    module = function.partition(":")[0]
+    room = ".".join(module.split(".")[:2])
+    own = (f"tests/{room.partition('.')[2]}/", DIAGNOSTICS)
+    reached = _reached(folder)
+    chosen: dict[Test, None] = {}
+    for tests in (reached[function], reached[module], reached[room]):
+        cases: Counter[str] = Counter()
+        ranked = []
+        for test in sorted(tests, key=lambda t: (t.seconds, t.name)):
+            body = test.name if test.name.startswith(DIAGNOSTICS) else test.name.partition("[")[0]
+            ranked.append((not test.name.startswith(own), cases[body], test.seconds, test))
+            cases[body] += 1
+        for *_, test in sorted(ranked, key=lambda rank: rank[:3])[: 2 * most]:
+            fits = sum(t.seconds for t in chosen) + test.seconds <= seconds
+            if len(chosen) < most and (fits or not chosen):
+                chosen[test] = None
+    return list(chosen)
 
 
 @cache
-def _reached(folder: Path) -> dict[str, list[Test]]:
-    """All functions, with the tests that reach them, from the files of all test folders."""
-    result: dict[str, list[Test]] = defaultdict(list)
+def _reached(folder: Path) -> dict[str, set[Test]]:
+    """All functions, their modules and packages, with the tests that reach them, from the files of all test folders."""
+    result: dict[str, set[Test]] = defaultdict(set)
     for file in sorted(folder.glob("*.json")):
         data = json.loads(file.read_text(encoding="utf-8"))
         tests = [Test(name, seconds) for name, seconds in data["tests"]]
         for function, numbers in data["functions"].items():
-            result[function] += [tests[number] for number in numbers]
+            module = function.partition(":")[0]
+            for name in (function, module, ".".join(module.split(".")[:2])):
+                result[name].update(tests[number] for number in numbers)
     return result
 
 
@@ -100,7 +111,7 @@ def _make_one(name: str, seconds: int) -> str:
         environment = {**os.environ, "PYTHONPATH": paths, "PASSLAB_REACH": folder}
         try:
             ran = subprocess.run(
-                [*command, *plugin, f"tests/{name}"],
+                [*command, *plugin, DIAGNOSTICS if name == "diagnostics" else f"tests/{name}"],
                 cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=3 * seconds + 120,
             )  # fmt: skip
         except subprocess.TimeoutExpired:

@@ -103,7 +103,24 @@ def test_the_nearest_tests_are_those_of_the_own_package_one_of_each_first(tmp_pa
     assert names(2, 60) == [x1, y]
     assert names(9, 1) == [x1, x2, "vm/test_a.py::test_x"]
     assert names(9, 0) == [x1]
-    assert not reach.nearest("passlab.op.a:g", 9, 60, tmp_path)
+    assert not reach.nearest("passlab.ir.a:f", 9, 60, tmp_path)
+
+
+def test_what_only_an_import_calls_is_near_to_the_tests_of_its_module_then_of_its_package(tmp_path: Path) -> None:
+    names = ["tests/op/test_a.py::test_a", "tests/op/test_b.py::test_b", "tests/vm/test_c.py::test_c"]
+    console = f"{reach.DIAGNOSTICS}[vm]"
+    tests = [(name, 1.0) for name in [*names, console]]
+    functions = {"passlab.op.a:f": [0, 2, 3], "passlab.op.b:g": [1], "passlab.vm.c:h": [2]}
+    (tmp_path / "op.json").write_text(json.dumps({"tests": tests, "functions": functions}), encoding="utf-8")
+    near = reach.nearest("passlab.op.a:register", 9, 60, tmp_path)
+    assert [test.name for test in near] == [console, names[0], names[2], names[1]]
+
+
+def test_what_survives_the_nearest_tests_is_measured_by_those_that_are_farther(tmp_path: Path) -> None:
+    (tmp_path / "test_two.py").write_text(f"def test_nothing():\n    pass\n{SEES}", encoding="utf-8")
+    near, far = ([reach.Test(f"{tmp_path}/test_two.py::test_{name}", 1.0)] for name in ("nothing", "division"))
+    assert measure.measure(MUTANT, [near]).how == "SURVIVED"
+    assert measure.measure(MUTANT, [near, far]).how.endswith("::test_division")
 
 
 def test_the_plugin_notes_what_passes_in_every_process(tmp_path: Path) -> None:
