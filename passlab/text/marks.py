@@ -16,6 +16,7 @@ _OPEN, _SEP, _CLOSE = "\x01", "\x02", "\x03"
 AROUND = ("function", "branch")
 _ENDS = re.compile(f"[{_OPEN}{_CLOSE}]")
 _PARTS = re.compile(r"\x01(\d+)\x02|\x03")
+_OPENED = re.compile(r"\x01(\d+)\x02")
 KINDS = (
     "keyword", "binder", "use", "temporary", "call", "op", "global", "constructor", "attribute", "constant", "type",
     "function", "branch", "comment",
@@ -52,6 +53,15 @@ class Annotations:
 
 CLOSE = _CLOSE
 _STRIP = str.maketrans("", "", _OPEN + _SEP + _CLOSE)
+
+
+def first_mark(text: str, is_meant: Callable[[Any], Any], marked: list[tuple[str, Any]]) -> int | None:
+    """Return where the first mark of a node that is meant opens in an annotated text; marks `AROUND` do not count."""
+    for opened in _OPENED.finditer(text):
+        kind, node = marked[int(opened[1])]
+        if kind not in AROUND and is_meant(node):
+            return opened.start()
+    return None
 
 
 def without_marks(text: str) -> str:
@@ -144,10 +154,7 @@ class MarkedText:
         """
         if not isinstance(self._lines, str):
             return self._lines.first_line_of(nodes.__contains__, self._marked)
-        marked = enumerate(self._marked)
-        first = next((at for at, (kind, node) in marked if node in nodes and kind not in AROUND), None)
-        at = -1 if first is None else self._lines.find(f"{_OPEN}{first}{_SEP}")
-        return self._lines.count("\n", 0, at if at >= 0 else None)
+        return self._lines.count("\n", 0, first_mark(self._lines, nodes.__contains__, self._marked))
 
     def at(self, offset: int) -> list[Mark]:
         """Return the marks that cover a character of the text, outermost first."""

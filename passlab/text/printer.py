@@ -8,7 +8,6 @@ and special names and escaped strings are quoted. `extern type` is marked, and i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
@@ -40,7 +39,7 @@ from passlab.ir.types import GlobalTypeVar, Type
 from passlab.ir.walk import CHILDREN
 from passlab.text.attr_printer import AttrPrinter, deep_attrs
 from passlab.text.literals import local_text, name_text, quote, scalar_text
-from passlab.text.marks import AROUND, CLOSE, Annotations, MarkedText, without_marks
+from passlab.text.marks import CLOSE, Annotations, MarkedText, first_mark, without_marks
 from passlab.text.meta_writer import MODULE_ATTRS, OMITTED, MetaWriter
 from passlab.text.naming import NameTable
 from passlab.text.tokens import Parse, run_nested
@@ -528,11 +527,10 @@ class LateText:
         line = 0
         for piece in self._pieces():
             if type(piece) is str:
-                for mark in re.finditer("\x01(\\d+)\x02", piece):
-                    kind, node = marked[int(mark[1])]
-                    if kind not in AROUND and is_meant(node):
-                        return line + piece.count("\n", 0, mark.start())
-                line += piece.count("\n")
+                mark = first_mark(piece, is_meant, marked)
+                line += piece.count("\n", 0, mark)
+                if mark is not None:
+                    return line
                 continue
             node = piece[1] if type(piece) is tuple else piece
             if is_meant(node) or any(type(part) is Constant and is_meant(part) for part in CHILDREN[type(node)](node)):

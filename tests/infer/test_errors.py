@@ -8,6 +8,7 @@ from passlab.errors import Diagnostic, RelationError, TypeInferenceError
 from passlab.infer import infer_expr, infer_module
 from passlab.ir import Call, GlobalVar, If, IRModule, TensorType, Tuple, TypeCall, Var
 from passlab.ir.op import Op, OpSpec, declare_op, remove_op
+from passlab.ir.span import Source, Span
 from passlab.ir.types import GlobalTypeVar
 from passlab.op import make
 from tests.infer.programs import LIST, findings, marked, untyped
@@ -184,9 +185,10 @@ def test_a_relation_that_goes_wrong_is_an_error_of_the_program(name, message):
 @pytest.mark.usefixtures("strange")
 def test_a_relation_that_waits_for_ever_is_an_error():
     x = Var("x", TensorType(()))
-    silent = Call(Op.get("strange.silent"), [x])
-    with pytest.raises(TypeInferenceError, match="unable to infer a type"):
+    silent = Call(Op.get("strange.silent"), [x], span=Span(Source("model.relay"), 0, 1))
+    with pytest.raises(TypeInferenceError, match="unable to infer a type") as caught:
         infer_expr(If(Var("c", TensorType((), "bool")), silent, x))
+    assert [d.place for d in caught.value.diagnostics] == [silent.span]
 
 
 def test_a_huge_type_is_told_briefly():

@@ -153,6 +153,22 @@ def test_match(pattern: DFPattern, expr: Expr, matches: bool) -> None:
         assert explain(pattern, expr)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "expr", "matches"), CASES, ids=[f"{p} {' '.join(str(e).split())}" for p, e, _ in CASES]
+)
+def test_what_is_added_to_a_pattern_matches_only_where_the_pattern_does(
+    pattern: DFPattern, expr: Expr, matches: bool
+) -> None:
+    assert pattern.has_attr({}).match(expr) == matches
+    assert (pattern | pattern).match(expr) == (is_expr(w) | pattern).match(expr) == matches
+
+
+def test_facts_about_a_type_leave_the_pattern_to_match() -> None:
+    x_only = is_var("x")
+    for pattern in (x_only.has_type(F32), x_only.has_shape((10, 10)), x_only.has_dtype("float32")):
+        assert [pattern.match(v) for v in (x, y)] == [True, False]
+
+
 def test_a_pattern_object_stands_for_one_expression() -> None:
     p = wildcard()
     assert (p + p).match(x + x)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from passlab import relay
 from passlab.infer import infer_module
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Expr, GlobalVar
 from passlab.ir.module import IRModule
+from passlab.ir.op import Op
 from passlab.testing.programs import generate
-from passlab.text.marks import KINDS, Annotations, MarkedText
+from passlab.text.marks import AROUND, KINDS, Annotations, MarkedText
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.parser import parse
 from passlab.text.printer import LayoutPrinter, _module_rope, flatten, pretty, render
@@ -120,6 +124,25 @@ def test_lines_that_are_shown_have_the_text_and_marks_of_the_whole_text(seed: in
         other, others_left_out = MarkedText(eager._annotated, eager._marked).excerpt(first, 5)
         assert (part.text, part.marks, left_out) == (other.text, other.marks, others_left_out)
         assert part.text == "\n".join(whole.text.split("\n")[first : first + 5])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_first_line_of_a_node_is_that_of_its_first_mark(seed: int) -> None:
+    """Of one that a pass can make: operators and the names of functions belong to all programs."""
+    mod = generate(seed, effects=seed % 2 == 0, size=5)
+    whole = render(mod, annotate=without_types)
+    first: dict[Expr, int] = {}
+    for mark in whole.marks:
+        if (
+            isinstance(mark.node, Expr)
+            and not isinstance(mark.node, Op | GlobalVar | Constructor)
+            and mark.kind not in AROUND
+        ):
+            first.setdefault(mark.node, whole.text.count("\n", 0, mark.start))
+    absent = relay.const(1)
+    for node, line in [*first.items(), (absent, whole.text.count("\n"))]:
+        assert render(mod, annotate=without_types).first_line_of([node]) == line
+        assert render(mod).first_line_of([node]) == line
 
 
 def test_only_the_lines_that_are_shown_are_written(monkeypatch) -> None:
