@@ -34,6 +34,7 @@ from passlab.ir import (
     TypeVar,
     Var,
 )  # fmt: skip
+from passlab.ir.adt import Clause, PatternVar
 from passlab.ir.equal import (
     assert_structural_equal,
     find_mismatch,
@@ -401,3 +402,15 @@ def test_free_variables_of_types_are_hashed_by_identity_unless_they_are_mapped()
     assert structural_hash(TupleType([a])) == structural_hash(TupleType([a])) != structural_hash(TupleType([b]))
     assert structural_hash(TupleType([a]), True) == structural_hash(TupleType([b]), True)
     assert structural_hash(FuncType([a], a, [a])) == structural_hash(FuncType([b], b, [b]))
+
+
+def test_the_variables_of_a_pattern_are_bound_in_its_clause_and_others_are_free() -> None:
+    a, b, x, y = (Var(name, TensorType(())) for name in "abxy")
+
+    def clause(bound: Var, free: Var) -> Clause:
+        return Clause(PatternVar(bound), add(bound, free))
+
+    assert equal(clause(a, x), clause(b, x))
+    assert not equal(clause(a, x), clause(a, y))
+    assert structural_hash(clause(a, x)) != structural_hash(clause(a, y))
+    assert structural_hash(clause(a, x), map_free_vars=True) == structural_hash(clause(b, y), map_free_vars=True)
