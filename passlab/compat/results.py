@@ -49,8 +49,8 @@ from passlab.op.dtypes import array_dtype
 from passlab.passes.external import annotate_target
 from passlab.passes.program import expressions, print_ir
 from passlab.pattern.language import DFPattern, is_op, wildcard
+from passlab.relay import pattern_tables
 from passlab.relay.constructors import SourceName
-from passlab.relay.op import contrib
 from passlab.relay.prelude import Prelude
 from passlab.relay.tensor_arrays import TensorArrayOps
 from passlab.testing.init import Initializer
@@ -561,8 +561,8 @@ def install() -> None:
         _replace(name, type_of, remembering(type_of))
     _replace("record_class", records.record_class, finding_tests(records.record_class))
     _replace("compiler_for", annotate_target.compiler_for, with_dnnl(annotate_target.compiler_for))
-    _before.append((contrib.TABLES, DNNL, contrib.TABLES.get(DNNL)))
-    contrib.TABLES[DNNL] = contrib.TABLES.get(DNNL) or pattern_table
+    _before.append((pattern_tables.TABLES, DNNL, pattern_tables.TABLES.get(DNNL)))
+    pattern_tables.TABLES[DNNL] = pattern_tables.TABLES.get(DNNL) or pattern_table
     _replace("REFUSALS", registered.REFUSALS, ())  # what a user's relation raises arrives as it was raised, as in TVM
     for owner, name in ARRAYS:
         member = vars(owner)[name]

@@ -458,3 +458,45 @@ def nll_loss(attrs: Any, x: Any, targets: Any, weights: Any) -> Any:
             loss_weights[(n, *at)] = weights[target]
             losses[(n, *at)] = -as_float64(x)[(n, target, *at)] * as_float64(weights)[target]
     return {"none": losses, "sum": losses.sum(), "mean": losses.sum() / loss_weights.sum()}[attrs.reduction]
+
+
+# ---------------------------------------------------------------- recurrent layers
+def _logistic(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def _recurrent_step(attrs: Any, x: Any, r: Any, bias: Any, state: Any, cell: Any) -> tuple[Any, Any]:
+    """Return the states of one sequence after a step, by the formulas of ONNX; x has the product with the data."""
+    past, size = r @ state, len(state)
+    if attrs.mode == "lstm":
+        i, o, f, c = np.split(x + past + bias, 4)
+        cell = _logistic(f) * cell + _logistic(i) * np.tanh(c)
+        return _logistic(o) * np.tanh(cell), cell
+    if attrs.mode == "gru":
+        z, h = _logistic(x[:size] + past[:size] + bias[:size]), slice(2 * size, None)
+        gate = _logistic((x + past + bias)[size : 2 * size])
+        reset = gate * (past[h] + bias[h]) if attrs.linear_before_reset else r[h] @ (gate * state) + bias[h]
+        return (1 - z) * np.tanh(x[h] + reset) + z * state, cell
+    sums = x + past + bias
+    return np.tanh(sums) if attrs.mode == "rnn_tanh" else np.maximum(sums, 0), cell
+
+
+@definition_of("contrib.recurrent")
+def recurrent(attrs: Any, data: Any, weight: Any, recurrent_weight: Any, optional: Any) -> Any:
+    """Define `contrib.recurrent`: one sequence and one direction at a time."""
+    values = list(optional)
+    (time, batch, _), (count, rows, size) = data.shape, recurrent_weight.shape
+    bias = values.pop(0) if attrs.has_bias else np.zeros((count, 2 * rows))
+    firsts = [values.pop(0) for _ in range(1 + (attrs.mode == "lstm"))] if attrs.has_state else []
+    states = [*firsts, *[np.zeros((count, batch, size))] * (2 - len(firsts))]
+    lengths = values.pop(0) if attrs.has_lengths else np.full(batch, time)
+    output, lasts = np.zeros((time, count, batch, size)), np.zeros((2, count, batch, size))
+    for d, n in np.ndindex(count, batch):
+        state, cell = states[0][d, n], states[1][d, n]
+        steps = range(min(int(lengths[n]), time))
+        for at in reversed(steps) if attrs.direction == "reverse" or d == 1 else steps:
+            x = weight[d] @ data[at, n] + bias[d, :rows]
+            state, cell = _recurrent_step(attrs, x, recurrent_weight[d], bias[d, rows:], state, cell)
+            output[at, d, n] = state
+        lasts[:, d, n] = state, cell
+    return (output, *lasts[: 1 + (attrs.mode == "lstm")])

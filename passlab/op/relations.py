@@ -44,22 +44,22 @@ def tensor(types: Sequence[Type], index: int, name: str = "") -> TensorType | No
     refuse(f"input {name or index} must be a tensor", index, expected="a tensor", found=ty, hint=hint)
 
 
-def tensor_fields(types: Sequence[Type], name: str = "data") -> list[TensorType] | None:
-    """Return the first input, a tuple of tensors, as a list; None while any field is unknown.
+def tensor_fields(types: Sequence[Type], name: str = "data", index: int = 0) -> list[TensorType] | None:
+    """Return an input, a tuple of tensors, as a list; None while any field is unknown.
 
     Raises `RelationError` if the input is not a tuple or a field is not a tensor.
     """
-    ty = types[0]
+    ty = types[index]
     if isinstance(ty, IncompleteType):
         return None
     if not isinstance(ty, TupleType):
-        refuse(f"input {name} must be a tuple of tensors", 0, expected="a tuple of tensors", found=ty)
+        refuse(f"input {name} must be a tuple of tensors", index, expected="a tuple of tensors", found=ty)
     fields: list[TensorType] = []
     for i, field in enumerate(ty.fields):
         if isinstance(field, IncompleteType):
             return None
         if not isinstance(field, TensorType):
-            refuse(f"field {i} of input {name} must be a tensor", 0, expected="a tuple of tensors", found=ty)
+            refuse(f"field {i} of input {name} must be a tensor", index, expected="a tuple of tensors", found=ty)
         fields.append(field)
     return fields
 

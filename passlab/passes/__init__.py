@@ -76,6 +76,7 @@ PASSES: dict[str, str] = {
     "ToGraphNormalForm": "normal_form.to_graph_normal_form:ToGraphNormalForm",
     "ToMixedPrecision": "precision.to_mixed_precision:ToMixedPrecision",
     "UnCPS": "functions.un_cps:UnCPS",
+    "UnrollRecurrent": "normal_form.unroll_recurrent:UnrollRecurrent",
 }
 
 ALIASES: dict[str, str] = {

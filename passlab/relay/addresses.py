@@ -109,6 +109,9 @@ ADDRESSES: dict[str, _Address] = {
     "relay.nn": _Operators("nn.", ("nn",), EXPRESSIONS),
     "relay.op.algorithm": _Operators(),
     "relay.op.annotation": _Same("passlab.relay.annotation"),
+    "relay.op.contrib": _Operators(
+        "contrib.", (), _of("passlab.relay.pattern_tables", "TABLES", "get_pattern_table", "register_pattern_table")
+    ),
     "relay.op.image": _Same("passlab.relay.image"),
     "relay.op.nn": _Same("passlab.relay.nn"),
     "relay.op.op": _Names(below="passlab.relay.op"),

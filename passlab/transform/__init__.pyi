@@ -63,6 +63,7 @@ from passlab.passes.normal_form.canonicalize_ops import CanonicalizeOps as Canon
 from passlab.passes.normal_form.to_a_normal_form import ToANormalForm as ToANormalForm
 from passlab.passes.normal_form.to_basic_block_normal_form import ToBasicBlockNormalForm as ToBasicBlockNormalForm
 from passlab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm as ToGraphNormalForm
+from passlab.passes.normal_form.unroll_recurrent import UnrollRecurrent as UnrollRecurrent
 from passlab.passes.precision.fake_quantization_to_integer import FakeQuantizationToInteger as FakeQuantizationToInteger
 from passlab.passes.precision.qnn_canonicalize_ops import QnnCanonicalizeOps as QnnCanonicalizeOps
 from passlab.passes.precision.qnn_legalize import QnnLegalize as QnnLegalize

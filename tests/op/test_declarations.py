@@ -43,6 +43,8 @@ MEANING = {
     "q3": "Tensor[(1, 2, 3), int8]", "q4": "Tensor[(1, 2, 3, 3), uint8]", "qw": "Tensor[(2, 2, 2, 2), int8]",
 }  # fmt: skip
 SPECIAL: dict[str, dict[str, str]] = {
+    "contrib.recurrent": {"x": "Tensor[(4, 2, 3), float32]", "w": "Tensor[(1, 6, 3), float32]",
+                          "r": "Tensor[(1, 6, 2), float32]", "b": "Tensor[(1, 12), float32]"},
     "take": {"i": "Tensor[(2), int32]"},
     "gather": {"i": "Tensor[(1, 3), int32]"},
     "adv_index": {"i": "Tensor[(2), int32]"},

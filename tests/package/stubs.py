@@ -363,7 +363,7 @@ def stubs() -> dict[Path, str]:
 
 
 # Namespaces of operators that are modules of other things in `relay`.
-TAKEN = {OPERATORS: frozenset({"qnn", "vm", "relay"})}
+TAKEN = {OPERATORS: frozenset({"contrib", "qnn", "vm", "relay"})}
 
 
 def formatted(text: str) -> str:

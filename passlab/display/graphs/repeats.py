@@ -293,7 +293,7 @@ def body_name(graph: Dataflow, body: Sequence[Item]) -> str:
 
 def _specificity(name: str) -> int:
     """Return how characteristic an operator is of its layer, from 0 to 2."""
-    heavy = ("conv", "dense", "matmul", "attention", "lstm", "pool")
+    heavy = ("conv", "dense", "matmul", "attention", "recurrent", "lstm", "pool")
     return 2 if any(word in name for word in heavy) else 1 if name.startswith("nn.") else 0
 
 

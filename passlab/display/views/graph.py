@@ -396,7 +396,7 @@ def _names(graph: Dataflow) -> list[str]:
 # The heaviest first, after `other`.
 FAMILIES = ("other", "heavy", "pooling", "normalisation", "activation", "arithmetic", "movement", "reduction")
 _WORDS = (
-    ("heavy", ("conv", "dense", "matmul", "einsum", "attention", "lstm", "sparse_dense")),
+    ("heavy", ("conv", "dense", "matmul", "einsum", "attention", "recurrent", "lstm", "sparse_dense")),
     ("pooling", ("pool", "upsampling", "resize")),
     ("normalisation", ("norm", "softmax", "dropout", "lrn")),
     ("activation", ("relu", "sigmoid", "tanh", "gelu", "elu", "clip", "prelu", "silu", "erf", "exp")),

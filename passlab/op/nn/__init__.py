@@ -17,6 +17,7 @@ from passlab.op.nn import (
     pad,
     pool,
     rearrange,
+    recurrent,
     sparse,
     upsampling,
 )

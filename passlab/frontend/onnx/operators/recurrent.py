@@ -1,6 +1,7 @@
-"""Recurrent layers, unrolled; a loop where the length of the sequence is not known.
+"""Recurrent layers: `contrib.recurrent` for cells with the usual activations.
 
-The products with the inputs of all steps are one product; each step has only the product with the state.
+Other cells (peepholes, clipped gates, other activations) are unrolled; a loop where the length of the sequence is not
+known. The products with the inputs of all steps are one product; each step has only the product with the state.
 """
 
 from __future__ import annotations
@@ -259,6 +260,51 @@ def _layer(
     return Layer(w, r, biases[0], biases[1], peepholes, activations, hidden)
 
 
+def _mode(n: OnnxNode, defaults: Sequence[str], directions: int, has_peepholes: bool) -> str | None:
+    """Return the kind of cell of `contrib.recurrent` that a node has, None for another cell."""
+    if has_peepholes or n.has("clip") or n.flag("input_forget") or n.flag("quantized_state"):
+        return None
+    names = [name.lower() for name in n.texts("activations", None) or list(defaults) * directions]
+    if n.op_type == "RNN":
+        return next((f"rnn_{name}" for name in ("tanh", "relu") if set(names) == {name}), None)
+    return n.op_type.lower() if names == [name.lower() for name in defaults] * directions else None
+
+
+def _as_one(
+    n: OnnxNode,
+    mode: str,
+    x: Expr,
+    weights: Sequence[Expr | None],
+    lengths: Expr | None,
+    firsts: Sequence[Expr | None],
+    count: int,
+    hidden: int,
+) -> list[Expr]:
+    """Return the results of a layer, which is one call of `contrib.recurrent`."""
+    w, r, bias, _ = weights
+    states: list[Expr] = []
+    if any(firsts):
+        batch = size_of(n, x, 1)
+        shape = [count, batch, hidden]
+        sizes = shape if isinstance(batch, int) else as_vector(n, shape)
+        states = [first or n("zeros", shape=sizes, dtype=n.dtype(x)) for first in firsts]
+    optional = n.builder.tuple([value for value in (bias, *states, lengths) if value is not None])
+    result = n(
+        "contrib.recurrent",
+        x,
+        w,
+        r,
+        optional,
+        mode=mode,
+        direction=n.text("direction", "forward"),
+        linear_before_reset=mode == "gru" and n.flag("linear_before_reset"),
+        has_bias=bias is not None,
+        has_state=bool(states),
+        has_lengths=lengths is not None,
+    )
+    return n.fields(result, 1 + len(firsts))
+
+
 def recurrent(
     n: OnnxNode,
     step: Step,
@@ -280,6 +326,28 @@ def recurrent(
         firsts = [None if first is None else n("transpose", first, axes=[1, 0, 2]) for first in firsts]
     activations = _activations(n, defaults, len(directions))
     hidden, weights = _with_known_sizes(n, len(directions), gates, weights)
+    mode = _mode(n, defaults, len(directions), weights[3] is not None)
+    if mode is not None:
+        sequence, *last_states = _as_one(n, mode, x, weights, lengths, firsts, len(directions), hidden)
+    else:
+        sequence, *last_states = _step_by_step(n, step, x, weights, lengths, firsts, directions, activations, hidden)
+    if by_batch:
+        sequence = n("transpose", sequence, axes=[2, 0, 1, 3])  # to (batch, time, direction, hidden)
+        last_states = [n("transpose", state, axes=[1, 0, 2]) for state in last_states]
+    return [sequence, *last_states]
+
+
+def _step_by_step(
+    n: OnnxNode,
+    step: Step,
+    x: Expr,
+    weights: Sequence[Expr | None],
+    lengths: Expr | None,
+    firsts: Sequence[Expr | None],
+    directions: Sequence[str],
+    activations: Sequence[list[Activation]],
+    hidden: int,
+) -> list[Expr]:
     outputs, lasts = [], []
     for at, direction in enumerate(directions):
         layer = _layer(n, at, hidden, weights, activations[at])
@@ -291,11 +359,7 @@ def recurrent(
         outputs.append(result)
         lasts.append(last)
     sequence = n("stack", n.builder.tuple(outputs), axis=1)
-    last_states = [n("stack", n.builder.tuple(list(state)), axis=0) for state in zip(*lasts, strict=True)]
-    if by_batch:
-        sequence = n("transpose", sequence, axes=[2, 0, 1, 3])  # to (batch, time, direction, hidden)
-        last_states = [n("transpose", state, axes=[1, 0, 2]) for state in last_states]
-    return [sequence, *last_states]
+    return [sequence, *(n("stack", n.builder.tuple(list(state)), axis=0) for state in zip(*lasts, strict=True))]
 
 
 @onnx_operator("RNN", 1, 7, 14, 22)

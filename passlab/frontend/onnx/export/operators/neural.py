@@ -12,6 +12,7 @@ from passlab.frontend.onnx.export.operators.shapes import in_layout
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall
+from passlab.op.nn.recurrent import DIRECTIONS, optional_names
 
 SPATIAL = {3: "W", 4: "HW", 5: "DHW"}
 
@@ -522,3 +523,26 @@ def sort(e: GraphEmitter, call: OpCall, data: str) -> str:
     count = e.ints(size) if isinstance(size, int) else e.node("Shape", [data], start=axis, end=axis + 1)
     values, indices = e.node_with(2, "TopK", [data, count], axis=attrs.axis, largest=int(not attrs.is_ascend))
     return values if op_name(call) == "sort" else indices
+
+
+@exports("contrib.recurrent")
+def recurrent(e: GraphEmitter, call: OpCall, data: str, weight: str, recurrent_weight: str, optional: list[str]) -> Any:
+    """LSTM, GRU, RNN."""
+    attrs = call.attrs
+    given = dict(zip(optional_names(attrs), optional, strict=True))
+    if "lengths" in given:
+        given["lengths"] = e.cast(given["lengths"], "int32")
+    names = [given.get(name, "") for name in ("bias", "lengths", "state", "cell")]
+    while names and not names[-1]:
+        names.pop()
+    op_type = attrs.mode.partition("_")[0].upper()
+    count = len(DIRECTIONS[attrs.direction])
+    return e.node_with(
+        3 if op_type == "LSTM" else 2,
+        op_type,
+        [data, weight, recurrent_weight, *names],
+        hidden_size=e.shape(call.args[2])[2],
+        direction=None if attrs.direction == "forward" else attrs.direction,
+        activations=["Relu"] * count if attrs.mode == "rnn_relu" else None,
+        linear_before_reset=1 if attrs.mode == "gru" and attrs.linear_before_reset else None,
+    )

@@ -1,0 +1,43 @@
+"""The names of `passlab.relay.op.contrib`.
+
+Written from the declarations by `pytest tests/package --bless`; a test holds it to them.
+"""
+
+from typing import Literal
+
+from passlab.ir.tuple_wrapper import TupleWrapper
+from passlab.op.declare import Operand
+from passlab.relay.pattern_tables import TABLES as TABLES
+from passlab.relay.pattern_tables import get_pattern_table as get_pattern_table
+from passlab.relay.pattern_tables import register_pattern_table as register_pattern_table
+
+def recurrent(
+    data: Operand,
+    weight: Operand,
+    recurrent_weight: Operand,
+    optional: Operand = (),
+    mode: Literal["lstm", "gru", "rnn_tanh", "rnn_relu"] = "lstm",
+    direction: Literal["forward", "reverse", "bidirectional"] = "forward",
+    linear_before_reset: bool = False,
+    has_bias: bool = False,
+    has_state: bool = False,
+    has_lengths: bool = False,
+) -> TupleWrapper:
+    """A recurrent layer over a sequence: the outputs of all steps, and the last state (an LSTM's cell state too).
+
+    The gates are ordered as in ONNX: input, output, forget, cell of an LSTM; update, reset, new state of a GRU. The
+    gates have the logistic function, new states tanh (`rnn_relu`: relu). `optional` has the tensors that the attributes
+    name: biases of both products, first states (zeros without them), the length of each sequence. After its length, the
+    outputs of a sequence are zeros and its states stay. An output of the reverse direction stands at the step that made it.
+
+    Attributes:
+      mode: the kind of cell ('lstm' | 'gru' | 'rnn_tanh' | 'rnn_relu')
+      direction: the order of the steps; both orders have weights of their own ('forward' | 'reverse' | 'bidirectional')
+      linear_before_reset: whether a GRU resets the product with the state, not the state (bool)
+      has_bias: whether `optional` begins with the biases (bool)
+      has_state: whether `optional` goes on with the first state, for an LSTM also the first cell state (bool)
+      has_lengths: whether `optional` ends with the length of each sequence (bool)
+    Shapes: data (T, N, I), weights (D, G H, I) and (D, G H, H), optional bias (D, 2 G H), states (D, N, H), lengths (N) -> (T, D, N, H), (D, N, H) for each state; D directions, G gates of H elements.
+    Source: ONNX's LSTM, GRU and RNN; Hochreiter and Schmidhuber (1997), Cho et al. (2014).
+    In Relay text: contrib.recurrent(%x, %w, %r, (%b,), mode="gru", has_bias=True)
+    """
