@@ -18,8 +18,10 @@ from passlab.frontend.onnx.tidy.tidying import tidy
 from passlab.lab.simplification import nodes_of
 from tests.frontend.test_names import interface, renamed, subset
 from tests.frontend.test_node_cases import cases
+from tests.rotation import PARTS, commit_count
 
 pytest.importorskip("onnxruntime", reason="models are run by onnxruntime: pip install passlab[bench]")
+TURN = commit_count() % PARTS  # of each five commits in a row, each looks at other cases
 
 
 def fault(case: Any, is_open: bool) -> str | None:
@@ -48,7 +50,7 @@ def faults(chosen: list[Any], is_open: bool) -> dict[str, str]:
 
 @pytest.mark.parametrize("is_open", [False, True])
 def test_cases_of_onnx_never_become_larger_and_keep_their_names(is_open: bool) -> None:
-    assert faults(cases()[is_open::40], is_open) == {}
+    assert faults(cases()[is_open + 40 * TURN :: 40 * PARTS], is_open) == {}
 
 
 @pytest.mark.nightly
@@ -248,9 +250,9 @@ def damaged(proto: Any, rng: random.Random) -> Any:
 
 
 def test_a_damaged_model_is_left_as_it_is_or_told() -> None:
-    rng = random.Random(0)
+    rng = random.Random(TURN)
     pool = [case.model for case in cases()[::31] if case.model.graph.node]
-    for _ in range(200):
+    for _ in range(200 // PARTS):
         proto = damaged(rng.choice(pool), rng)
         assert nodes_of(tidy(proto).model.graph) <= nodes_of(proto.graph)  # raises nothing
 

@@ -2,8 +2,8 @@
 
 For each construct of the language, a pass that changes nothing, one that is right and one that is wrong, written in each
 way and form that people use, goes through all that passlab does with passes. `make test` tries each pair of a
-construct, a way, a form, a rule and a deed at least once, of the searches for a culprit a fifth; `make nightly` runs
-every pass on every construct.
+construct, a way, a form, a rule and a deed at least once, of the searches for a culprit and of its scripts a fifth;
+`make nightly` runs every pass on every construct.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ from tests.lab.user.programs import PROGRAMS
 from tests.lab.user.ways import FORMS, RULES, WAYS
 from tests.rotation import PARTS, is_turn
 
-pytestmark = pytest.mark.rotating
-
-SLOW = "culprit"
+SLOW = ("culprit", "reproduce")  # each of these searches takes seconds
 TABLES = (PROGRAMS, WAYS, FORMS, RULES)
 
 
@@ -63,16 +61,18 @@ def rows_by_deed() -> dict[str, list[tuple[str, ...]]]:
 ROWS = rows_by_deed()
 
 
-@pytest.mark.parametrize("deed", [deed for deed in DEEDS if deed != SLOW])
+@pytest.mark.rotating
+@pytest.mark.parametrize("deed", [deed for deed in DEEDS if deed not in SLOW])
 def test_what_is_done_with_a_users_pass(deed: str, subtests: pytest.Subtests) -> None:
     do(deed, ROWS[deed], subtests)
 
 
 @pytest.mark.parametrize(
     "part", [pytest.param(part, marks=() if is_turn(part) else pytest.mark.nightly) for part in range(PARTS)]
-)  # each of these searches takes seconds
-def test_who_is_blamed_where_a_users_pass_runs(part: int, subtests: pytest.Subtests) -> None:
-    do(SLOW, ROWS[SLOW][part::PARTS], subtests)
+)
+@pytest.mark.parametrize("deed", SLOW)
+def test_who_is_blamed_where_a_users_pass_runs(part: int, deed: str, subtests: pytest.Subtests) -> None:
+    do(deed, ROWS[deed][part::PARTS], subtests)
 
 
 def do(deed: str, rows: Sequence[tuple[str, ...]], subtests: pytest.Subtests) -> None:
@@ -89,6 +89,7 @@ def test_every_pass_of_a_user_runs_on_every_construct(program: str, subtests: py
             pipeline(PROGRAMS[program](), FORMS[form](WAYS[way], RULES[rule]), rule)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_what_is_checked_after_a_users_pass_holds_after_every_standard_pass(
     program: str, subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch

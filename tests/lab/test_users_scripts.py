@@ -22,6 +22,7 @@ from passlab import lab, relay, transform
 from passlab.ir.expr import Call
 from passlab.ir.walk import rewrite
 from passlab.lab.reducer.python_source import pass_source
+from passlab.lab.reducer.script import bisection_script
 from passlab.relay.dataflow_pattern import DFPatternCallback, is_op, wildcard
 from passlab.transform import function_pass, module_pass
 from tests.lab.user.ways import FORMS, RULES, WAYS, is_call
@@ -303,7 +304,7 @@ def test_scripts_run_in_another_process_and_another_folder(tmp_path):
     net = passlab.parse(NET)
     texts = []
     for form, make in FORMS.items():
-        script = lab.culprit(net, ["InferType", make(WAYS["construction"], RULES["wrong"])], executors=[]).script()
+        script = bisection_script(lab.bisect(net, ["InferType", make(WAYS["construction"], RULES["wrong"])]), net)
         texts.append(f"exec(compile({script!r}, {form!r}, 'exec'), {{'__name__': {form!r}}})\n")
     texts.append(
         "import sys\nassert not any(name.partition('.')[0] == 'tests' for name in sys.modules)\nprint('all ran')"
