@@ -66,6 +66,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 
 CALLABLES = (Closure, Constructor, Op)  # the functions among values
+HomesByFunction = WeakKeyDictionary[Function, Homes]  # evaluators of one program may share one
 
 
 class Activation:
@@ -105,9 +106,9 @@ class Evaluator:
     8.0
     """
 
-    def __init__(self, mod: IRModule | None = None) -> None:
+    def __init__(self, mod: IRModule | None = None, homes: HomesByFunction | None = None) -> None:
         self.mod = mod if mod is not None else IRModule()
-        self._homes: WeakKeyDictionary[Function, Homes] = WeakKeyDictionary()
+        self._homes = homes if homes is not None else WeakKeyDictionary()
         self._globals: dict[str, Closure] = {}
         self._steps = STEPS  # subclasses that observe a run replace steps here, so that other runs pay nothing
 

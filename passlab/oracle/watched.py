@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from passlab.errors import PasslabError
 from passlab.evaluate import Evaluator
-from passlab.evaluate.evaluator import STEPS, Activation, Waits
+from passlab.evaluate.evaluator import STEPS, Activation, HomesByFunction, Waits
 from passlab.evaluate.operators import apply_operator
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Call, Constant, Expr, GlobalVar, If, Match
@@ -52,8 +53,9 @@ class Watched(Evaluator):
         seed: int = 0,
         exact: bool = True,
         results: KnownResults | None = None,
+        homes: HomesByFunction | None = None,
     ) -> None:
-        super().__init__(mod)
+        super().__init__(mod, homes)
         self.results = results  # of earlier runs; None under noise
         self.finite = True
         self.branches: set[Branch] = set()
@@ -284,8 +286,9 @@ def noisy_runs(
 ) -> list[Value]:
     """Return the results of a function under noise, with the seeds from `first` to `count`."""
     results, exact = [], is_exact(mod, entry, arguments)
+    homes: HomesByFunction = WeakKeyDictionary()
     for seed in range(first, count):
-        evaluator = Watched(mod, noise, seed, exact)
+        evaluator = Watched(mod, noise, seed, exact, homes=homes)
         results.append(evaluator.run(entry, [evaluator.noisy(value) for value in arguments]))
     return results
 
@@ -295,7 +298,8 @@ def noisy_values(
 ) -> list[dict[Expr, Value]]:
     """Return the values of the nodes of a function under noise, with the seeds from `first` to `count`."""
     values, exact = [], is_exact(mod, entry, arguments)
+    homes: HomesByFunction = WeakKeyDictionary()
     for seed in range(first, count):
-        evaluator = Watched(mod, noise, seed, exact)
+        evaluator = Watched(mod, noise, seed, exact, homes=homes)
         values.append(evaluator.values(entry, [evaluator.noisy(value) for value in arguments]))
     return values
