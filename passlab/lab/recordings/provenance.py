@@ -8,7 +8,6 @@ without a span are matched with the nodes before the pass, as in a diff.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -106,7 +105,7 @@ class Provenance:
         self._living: set[Expr] | None = None  # the nodes of the last program, computed on first use
         self._matches: tuple[Event, _StepMatches] | None = None  # of one event
         self._operations: tuple[Event, set[Any]] | None = None  # of the program before one event
-        self._by_span: defaultdict[tuple[int, type], list[Expr]] = defaultdict(list)  # by identity of the span
+        self._by_span: dict[int, Expr | list[Expr]] = {}  # by identity of the span, which most nodes have alone
         self.guesses: dict[Expr, Expr] = {}  # changed nodes that no pass noted, by the match of one step
         top = [event for event in events if event.depth == 0]
         self._last = top[-1].after if top else IRModule()
@@ -188,8 +187,9 @@ class Provenance:
     def _by_its_span(self, node: Expr) -> Expr | None:
         """Return the latest form of the only older node that has the span of a node and differs by its children."""
         found: Expr | None = None
-        for other in self._by_span.get((id(node.span), type(node)), ()) if node.span is not None else ():
-            if other is node or not _differs_only_below(other, node):
+        others = [] if node.span is None else self._by_span.get(id(node.span), [])
+        for other in others if isinstance(others, list) else (others,):
+            if other is node or type(other) is not type(node) or not _differs_only_below(other, node):
                 continue
             origin = self.origins.get(other)
             if found is not None and (origin is None or origin.predecessor is not found):
@@ -264,7 +264,11 @@ class Provenance:
     def _index_spans(self, nodes: list[Expr]) -> None:
         for node in nodes:
             if node.span is not None:
-                self._by_span[id(node.span), type(node)].append(node)
+                others = self._by_span.setdefault(id(node.span), node)
+                if isinstance(others, list):
+                    others.append(node)
+                elif others is not node:
+                    self._by_span[id(node.span)] = [others, node]
 
     # ------------------------------------------------------------ asking
     def origin(self, node: Expr) -> Origin | None:
