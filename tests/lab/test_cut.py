@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import io
 
+import numpy as np
 import pytest
 
+import passlab
 from passlab import lab, relay, transform
 from passlab.ir.expr import Call
 from passlab.ir.op import is_op_call
@@ -90,3 +92,30 @@ def test_a_fault_in_the_middle_of_a_network_is_cut_out(network):
 @pytest.mark.parametrize("network", [*NETWORKS, *LARGE])
 def test_every_kind_of_operator_is_cut_out(network, name):
     assert shortcomings({**NETWORKS, **LARGE}[network], name) == ""
+
+
+FORK = """
+def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32], %k: bool) {{
+  let %t = {chain};
+  let %u = nn.relu(%y);
+  let %v = if (%k) {{ %t }} else {{ %u }};
+  sum(%v, keepdims=True) + 1f
+}}
+"""
+
+
+def test_a_pass_that_takes_the_wrong_operand_breaks_the_smallest_program_too():
+    """The operand that went wrong is not cut away: without it, the pass has nothing to do."""
+    chain = "%x"
+    for _ in range(20):
+        chain = f"tanh({chain} * 2f)"
+
+    @transform.function_pass(opt_level=0)
+    def first_branch(func, mod, ctx):
+        return rewrite(func, lambda old, new: new.true_branch, only=(relay.If,))
+
+    inputs = {"x": np.ones((2, 3), "float32"), "y": np.full((2, 3), 3, "float32"), "k": np.array(False)}
+    result = lab.culprit(passlab.parse(FORK.format(chain=chain)), ["InferType", first_branch], inputs=inputs)
+    assert result.name == "first_branch"
+    assert first_branch(result.module) is not result.module
+    assert "if (" in result.module.astext()

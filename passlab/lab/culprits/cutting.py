@@ -141,13 +141,16 @@ class _Cutter:
         self.new = new
         self.params: list[Var] = []
         self.values: list[Any] = []
+        self.operands: list[Expr] = []  # the nodes that became parameters
 
     def cut(self, entry: str) -> Cut | None:
         root = self._old_root(entry)
         if root is None:
             return None
         inside = {root, self.wrong.old}
-        before = self._with_parameters(root, lambda node, depth: node in inside, self.old)
+        before = self._with_parameters(root, lambda node, depth: node in inside or self._is_lost(node, depth), self.old)
+        if any(not self._is_kept(operand) for operand in self.operands):
+            return None  # the fault is in how the pass computes this operand, which the cut would leave out
         after = self._with_parameters(self.wrong.node, self._is_new, {**self.old, **self.new})
         if before is None or after is None:
             return None
@@ -163,6 +166,18 @@ class _Cutter:
     def _is_new(self, node: Expr, depth: int) -> bool:
         """Whether a node of the new program belongs to what the pass made of the wrong operator."""
         return depth == 0 or (depth < DEEPEST and node not in self.old and self._parameter_of(self.new[node]) is None)
+
+    def _is_lost(self, node: Expr, depth: int) -> bool:
+        """Whether nothing in the new program has the value of a node of the old one."""
+        return depth < DEEPEST and node not in self.new and not self._is_kept(node)
+
+    def _is_kept(self, node: Expr) -> bool:
+        """Whether a node of the old program has its value in the new one as well."""
+        if isinstance(node, Constant):
+            return True
+        if node in self.new:
+            return _is_same(self.new[node], self.old[node])
+        return any(_is_same(value, self.old[node]) for value in self.new.values())
 
     def _with_parameters(self, root: Expr, is_inside: Any, values: Values) -> Expr | None:
         """Return an expression with parameters for its operands; None where one has no value."""
@@ -183,6 +198,7 @@ class _Cutter:
                     worklist.append((child, depth + 1))
                 else:
                     replace[child] = self._parameter(child.checked_type_, values[child])
+                    self.operands.append(child)
         return rewrite(root, replace=replace)
 
     def _parameter(self, ty: Type | None, value: Any) -> Var:
