@@ -11,8 +11,8 @@ import pytest
 
 import passlab
 from passlab.errors import PassError, PasslabError, PassTypeError
-from passlab.ir import Constant, Function, IRModule, TensorType, Var
-from passlab.ir.walk import post_order
+from passlab.ir import Constant, Function, If, IRModule, TensorType, Var
+from passlab.ir.walk import post_order, rewrite
 from passlab.lab.recordings.recording import Recording, record
 from tests.transform.programs import chain, idle, make, operators, raising, replacing
 
@@ -20,6 +20,15 @@ TO_LOG = replacing("exp", "log", name="ToLog")
 X = Var("x", TensorType((2, 3), "float32"))
 WEIGHT = Constant(np.arange(6, dtype="float32").reshape(2, 3))
 NET = IRModule.from_expr(Function([X], make("exp", make("add", X, WEIGHT))))
+
+SIMPLE = """
+def @main(%x: Tensor[(2, 3), float32]) {
+  %0 = nn.dropout(%x);
+  %1 = add(%0.0, 0f);
+  %2 = reshape(reshape(%1, newshape=[6]), newshape=[3, 2]);
+  multiply(exp(%2), tanh(%2))
+}
+"""
 
 
 @pytest.fixture(params=["saved", "pickled"])
@@ -80,21 +89,72 @@ def test_what_was_rewritten_into_what_comes_back_with_its_rules(again, tmp_path)
         assert inside[0] == inside[1]
 
 
+BRANCHES = """
+def @main(%x: Tensor[(2, 4), float32], %w: Tensor[(3, 4), float32], %k: bool) {
+  let %d = nn.dense(%x, %w);
+  let %h = if (True) { nn.relu(%d * 2f) } else { negative(%d) };
+  let %g = if (%k) { %h + 0f } else { %h / 4f };
+  sum(exp(%g - 1f) * (2f + 3f), axis=[1])
+}
+"""
+
+
+@passlab.transform.function_pass(opt_level=0)
+def dead_branch(func, mod, ctx):
+    def rule(old, new):
+        return new.true_branch if isinstance(new.cond, Constant) else new
+
+    return rewrite(func, rule, only=(If,), name="dead branch")
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        ["FoldConstant", dead_branch, "ToANormalForm", "FuseOps"],
+        ["ToANormalForm", "DeadCodeElimination", "SimplifyExpr", "ToGraphNormalForm"],
+        ["FastMath", "ToBasicBlockNormalForm", "EliminateCommonSubexpr", "FuseOps", "DefuseOps", "FuseOps"],
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("text", [BRANCHES, SIMPLE])
+def test_a_recording_says_the_same_of_its_nodes_when_it_is_read_again(again, tmp_path, pipeline, text):
+    """What stayed, what is new and what it came from does not depend on whether the recording was a file."""
+    rec = record(passlab.parse(text), pipeline, opt_level=4)
+    back = again(rec, tmp_path)
+    assert str(back.blame()) == str(rec.blame())
+    assert [e.diff().text() for e in back.events[1:]] == [e.diff().text() for e in rec.events[1:]]
+    for ours, theirs in zip(back.events, rec.events, strict=True):
+        kept = [len(set(post_order(e.before["main"])) & set(post_order(e.after["main"]))) for e in (ours, theirs)]
+        assert kept[0] == kept[1], ours.name
+
+
+@pytest.mark.parametrize("runs", ["0:0:0:999", "0:1:0:1", "-1:0:0:2", "0:0", "x"])
+def test_shared_nodes_that_do_not_fit_are_refused(tmp_path, runs):
+    record(passlab.parse(SIMPLE), "ToANormalForm").save(tmp_path / "rec")
+    path = tmp_path / "rec" / "recording.json"
+    index = json.loads(path.read_text())
+    index["shared"]["1"]["runs"] = runs
+    path.write_text(json.dumps(index))
+    with pytest.raises(PassError, match="is not a recording"):
+        Recording.load(tmp_path / "rec")
+
+
+def test_shared_nodes_that_would_change_a_program_are_left_out(tmp_path):
+    """A file whose numbers name other nodes is read as its text has it."""
+    record(passlab.parse(SIMPLE), "ToANormalForm").save(tmp_path / "rec")
+    path = tmp_path / "rec" / "recording.json"
+    index = json.loads(path.read_text())
+    index["shared"]["1"]["runs"] = "4:0:0:3"
+    path.write_text(json.dumps(index))
+    back = Recording.load(tmp_path / "rec")
+    assert passlab.structural_equal(back.last, passlab.transform.ToANormalForm()(passlab.parse(SIMPLE)))
+
+
 def places(event):
     """Where the two ends of each rewrite stand in the programs before and after, -1 for nowhere."""
     ends = [[n for _, f in sorted(mod.items()) for n in post_order(f)] for mod in (event.before, event.after)]
     at = [{id(node): place for place, node in reversed(list(enumerate(nodes)))} for nodes in ends]
     return [(at[0].get(id(old), -1), at[1].get(id(new), -1)) for old, new in event.rewrites]
-
-
-SIMPLE = """
-def @main(%x: Tensor[(2, 3), float32]) {
-  %0 = nn.dropout(%x);
-  %1 = add(%0.0, 0f);
-  %2 = reshape(reshape(%1, newshape=[6]), newshape=[3, 2]);
-  multiply(exp(%2), tanh(%2))
-}
-"""
 
 
 @pytest.mark.parametrize("wrong", [{"old": "99 1"}, {"old": "1"}, {"new": "x 1"}, {"rules": []}, {"old_nodes": "9"}])

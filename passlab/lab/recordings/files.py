@@ -8,9 +8,10 @@
 Nothing in the files is executed, and no file names another: a recording that is saved over another has parts
 `modules-2`, `metadata-2.json`, `arrays-2.bin` until the next save, and a number in its index.
 
-Modules are typed again where they were typed, and share unchanged functions; passes are parsed from their text when
-they run again. Rewrites are stored as indices of nodes in the programs before and after; a node that is in neither,
-because its pass replaced it again, is read as a variable called `LOST`.
+Modules are typed again where they were typed, and share the nodes that they shared; passes are parsed from their text
+when they run again. Rewrites are stored as indices of nodes in the programs before and after. A node that is in
+neither, because its pass replaced it again, has a number; it is read as a call of its operator, or as a variable called
+`LOST`.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError
 from passlab.infer import infer_module
 from passlab.instrument.events import ContextOptions, Event, Rewrites
 from passlab.ir.equal import structural_equal
-from passlab.ir.expr import Call, Expr, Var
+from passlab.ir.expr import Call, Expr, Function, Var
 from passlab.ir.module import IRModule
+from passlab.ir.op import find_op, op_name
 from passlab.ir.span import Source
 from passlab.ir.walk import post_order, rewrite
 from passlab.lab.recordings.event_rows import RecordedError
@@ -72,9 +74,10 @@ def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
     modules: dict[int, tuple[int, IRModule]] = {}
     events: list[dict[str, Any]] = []
     numbers: dict[int, int] = {}
+    lost: dict[Expr, int] = {}
     for event in [event for run in recording.runs for event in run.walk()] or recording.steps[:1]:
         numbers[id(event)] = len(events)
-        events.append({**_event_data(event, numbers, modules), **_rewrite_data(event)})
+        events.append({**_event_data(event, numbers, modules), **_rewrite_data(event, lost)})
     names = _unused_names(target)
     try:
         _write_parts(recording, names, modules, events)
@@ -93,7 +96,8 @@ def _write_parts(
     make_folder(names.modules)
     arrays = _ArrayWriter(names.arrays)
     meta = MetaWriter(arrays.encode)
-    typed, applied, attrs = [], {}, {}
+    typed, applied, attrs, shared = [], {}, {}, {}
+    places: dict[int, tuple[int, int]] = {}
     for number, mod in modules.values():
         write_text(names.modules / _file_name(number), HEADER + text_with(meta, mod))
         if mod.attrs:
@@ -102,6 +106,10 @@ def _write_parts(
         typed.append(all(f.checked_type_ is not None for f in mod.functions.values()))
         if not typed[-1] and (at := [str(at) for at, node in enumerate(_nodes_in_order(mod)) if _has_type_args(node)]):
             applied[str(number)] = " ".join(at)
+        nodes = _nodes_in_order(mod)
+        shared[str(number)] = {"nodes": len(nodes), "runs": _shared_runs(places, nodes)}
+        for place, node in enumerate(nodes):
+            places.setdefault(id(node), (number, place))
     with arrays:
         write_text(names.meta, meta.section().removeprefix(_SECTION))
     start = modules[id(recording.input)][0] if id(recording.input) in modules else -1
@@ -110,6 +118,8 @@ def _write_parts(
         head["type_args"] = applied
     if attrs:
         head["attrs"] = attrs
+    if len(shared) > 1:
+        head["shared"] = shared
     if names.generation > 1:
         head["generation"] = names.generation
     # The index comes last: until then the folder holds the older recording, or none.
@@ -222,10 +232,26 @@ def _nodes_in_order(mod: IRModule) -> list[Expr]:
     return [node for _, function in sorted(mod.items()) for node in post_order(function, seen=seen)]
 
 
-def _rewrite_data(event: Event) -> dict[str, Any]:
+def _shared_runs(places: dict[int, tuple[int, int]], nodes: list[Expr]) -> str:
+    """Return which nodes stand in an earlier program: runs of equal steps, each `AT:PROGRAM:PLACE:LENGTH`."""
+    runs: list[list[int]] = []
+    for at, node in enumerate(nodes):
+        if id(node) not in places:
+            continue
+        program, place = places[id(node)]
+        last = runs[-1] if runs else [-1, -1, -1, 0]
+        if [at, program, place] == [last[0] + last[3], last[1], last[2] + last[3]]:
+            last[3] += 1
+        else:
+            runs.append([at, program, place, 1])
+    return " ".join(":".join(map(str, run)) for run in runs)
+
+
+def _rewrite_data(event: Event, lost: dict[Expr, int]) -> dict[str, Any]:
     """Return the JSON of the rewrites of a pass: the indices of old and new nodes (-1 for lost ones), and the rules.
 
     The numbers of nodes are stored as well: indices are invalid in a program that is read with another number of nodes.
+    Lost nodes are numbered in `lost`, in the order in which they occur: one may occur in several passes.
     """
     if not len(event.rewrites):
         return {}
@@ -235,6 +261,8 @@ def _rewrite_data(event: Event) -> dict[str, Any]:
         indices = {id(node): index for index, node in enumerate(nodes)}
         records[end] = " ".join(str(indices.get(id(pair[side]), -1)) for pair in event.rewrites)
         records[f"{end}_nodes"] = len(nodes)
+        absent = [pair[side] for pair in event.rewrites if id(pair[side]) not in indices]
+        records[f"{end}_lost"] = [[lost.setdefault(node, len(lost)), op_name(node)] for node in absent]
     rules = {at: rule for at, (_, _, rule) in enumerate(event.rewrites.with_rules()) if rule}
     rebuilt = [at for at, noted in enumerate(event.rewrites.with_rules()) if not is_rewrite(*noted)]
     return {"rewrites": {**records, "rules": rules, "rebuilt": " ".join(map(str, rebuilt))}}
@@ -288,10 +316,12 @@ def load(directory: str | os.PathLike[str]) -> Recording:
         names = _Names(target, _valid_index(index.get("generation", 1)))
         applied = {int(number): [*map(int, at.split())] for number, at in index.get("type_args", {}).items()}
         attrs = {int(number): _valid_index(at) for number, at in index.get("attrs", {}).items()}
-        modules = _read_modules(names, [bool(flag) for flag in index["typed"]], applied, attrs)
+        shared = {int(number): value for number, value in index.get("shared", {}).items()}
+        modules = _read_modules(names, [bool(flag) for flag in index["typed"]], applied, attrs, shared)
         events: list[Event] = []
+        lost: dict[int, Expr] = {}
         for data in index["events"]:
-            events.append(_read_event(data, events, modules))
+            events.append(_read_event(data, events, modules, lost))
         start = modules[int(index["input"])] if int(index["input"]) >= 0 else None
         name = str(index["name"])
     except PasslabError:
@@ -338,21 +368,30 @@ def _mapped(path: Path) -> memoryview:
 
 
 def _read_modules(
-    names: _Names, typed: list[bool], applied: dict[int, list[int]], attrs: dict[int, int]
+    names: _Names,
+    typed: list[bool],
+    applied: dict[int, list[int]],
+    attrs: dict[int, int],
+    shared: dict[int, dict[str, Any]],
 ) -> list[IRModule]:
-    """Read all modules; a function equal to the one in the module before is the same object again."""
+    """Read all modules; nodes that were shared, and functions equal to those before, are the same objects again."""
     meta = _read_text(names.meta)
     table = MetaTable(Source(_META, meta), 0 if meta else None, None, _decoder(names.arrays))
     modules: list[IRModule] = []
+    nodes: dict[int, list[Expr]] = {}
     for number, is_typed in enumerate(typed):
         name = _file_name(number)
         mod = parse(_read_text(names.modules / name), source_name=name, init_meta_table=table.objects)
         if number in attrs:
             mod = mod.with_attrs(dict(table.module_attrs[attrs[number]].items()))
         mod = _with_type_args(mod, applied.get(number, []))
-        if modules:
-            mod = mod.with_functions(_shared_functions(modules[-1], mod, typed[number - 1] == is_typed))
-        modules.append(infer_module(mod) if is_typed else mod)
+        # Types are part of the nodes, so a typed module shares none with an untyped one.
+        if modules and typed[number - 1] == is_typed:
+            mod = mod.with_functions(_shared_functions(modules[-1], mod))
+        mod = infer_module(mod) if is_typed else mod
+        if number in shared:
+            mod = _with_shared_nodes(mod, shared, number, modules, nodes, is_typed)
+        modules.append(mod)
     return modules
 
 
@@ -373,15 +412,47 @@ def _with_type_args(mod: IRModule, at: list[int]) -> IRModule:
     return mod.with_functions({name: rewrite(f, applied, only=(Call,)) for name, f in mod.items()})
 
 
-def _shared_functions(before: IRModule, after: IRModule, alike: bool) -> dict[str, Any]:
-    # Types are part of the nodes, so a typed module shares none with an untyped one.
-    if not alike:
-        return {}
+def _with_shared_nodes(
+    mod: IRModule,
+    shared: dict[int, Any],
+    number: int,
+    modules: list[IRModule],
+    nodes: dict[int, list[Expr]],
+    is_typed: bool,
+) -> IRModule:
+    """Return a program with the nodes of earlier programs in their places, except in functions that would differ."""
+    own = _nodes_in_order(mod)
+    if len(own) != shared[number]["nodes"]:
+        return mod
+    same: dict[Expr, Expr] = {}
+    for run in shared[number]["runs"].split():
+        at, program, place, length = map(int, run.split(":"))
+        if min(at, program, place, length) < 0 or program >= number or at + length > len(own):
+            raise ValueError(f"the nodes {run} are not in the programs")
+        if program not in nodes:
+            nodes[program] = _nodes_in_order(modules[program])
+        if len(nodes[program]) == shared[program]["nodes"]:
+            same.update(zip(own[at : at + length], nodes[program][place : place + length], strict=True))
+    try:
+        joined = mod.with_functions({name: _with_nodes(function, same) for name, function in mod.items()})
+        joined = infer_module(joined) if is_typed else joined
+    except PasslabError:  # the file names a node that cannot stand there
+        return mod
+    other = {n: f for n, f in mod.items() if not structural_equal(f, joined[n], exact=True, by_name=True)}
+    return joined.with_functions(other)
+
+
+def _with_nodes(function: Function, same: dict[Expr, Expr]) -> Function:
+    result: Function = same[function] if function in same else rewrite(function, replace=dict(same))
+    return result
+
+
+def _shared_functions(before: IRModule, after: IRModule) -> dict[str, Any]:
     old = dict(before.items())
     return {name: old[name] for name, f in after.items() if name in old and structural_equal(old[name], f, exact=True)}
 
 
-def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModule]) -> Event:
+def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModule], lost: dict[int, Expr]) -> Event:
     context = data["context"]
     options = ContextOptions(
         int(context["opt_level"]),
@@ -409,7 +480,7 @@ def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModul
         raise ValueError(f"no event has the role {data['role']!r}")
     event.status, event.role = data["status"], data["role"]
     if data.get("rewrites"):
-        event.rewrites = _read_rewrites(data["rewrites"], event)
+        event.rewrites = _read_rewrites(data["rewrites"], event, lost)
     if data["error"] is not None:
         kind, text = data["error"]
         event.error = RecordedError(str(kind), str(text))
@@ -419,23 +490,55 @@ def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModul
     return event
 
 
-def _read_rewrites(data: dict[str, Any], event: Event) -> Rewrites:
-    ends: list[list[Expr]] = []
-    for end, mod in (("old", event.before), ("new", event.after)):
-        nodes, indices = _nodes_in_order(mod), [int(text) for text in data[end].split()]
-        if any(not -1 <= index < data[f"{end}_nodes"] for index in indices):
-            raise ValueError(f"a rewritten node is not among the {data[f'{end}_nodes']} of its program")
-        complete = len(nodes) == data[f"{end}_nodes"]
-        ends.append([nodes[index] if complete and index >= 0 else Var(LOST, None) for index in indices])
+_Place = tuple[Expr | None, int | None, str]  # a node of a program, or the number and the operator of a lost one
+
+
+def _read_rewrites(data: dict[str, Any], event: Event, lost: dict[int, Expr]) -> Rewrites:
+    """Read the rewrites of a pass; `lost` holds the nodes of no program that were read so far, by their numbers."""
+
+    def is_known(place: _Place) -> bool:
+        return place[0] is not None or place[1] in lost
+
+    def node_at(place: _Place, other: Expr | None) -> Expr:
+        node, number, operator = place
+        if node is None and number in lost:
+            return lost[number]
+        if node is None:  # a node that was only rebuilt stays one where its other form is lost
+            node = _lost_node(operator) if other is None else copy(other)
+            if number is not None:
+                lost[number] = node
+        return node
+
+    ends = [_read_places(data, end, mod) for end, mod in (("old", event.before), ("new", event.after))]
     rewrites, rules = Rewrites(), data["rules"]
     rebuilt = {int(text) for text in data.get("rebuilt", "").split()}
-    for number, (old, new) in enumerate(zip(*ends, strict=True)):
-        # A node that was only rebuilt stays one where its other form is lost.
-        if number in rebuilt and is_rewrite(old, new, ""):
-            is_old_lost = isinstance(old, Var) and old.name_hint == LOST
-            old, new = (copy(new), new) if is_old_lost else (old, copy(old))
+    for number, (old_place, new_place) in enumerate(zip(*ends, strict=True)):
+        if is_known(old_place) or not is_known(new_place):
+            old = node_at(old_place, None)
+            new = node_at(new_place, old if number in rebuilt else None)
+        else:
+            new = node_at(new_place, None)
+            old = node_at(old_place, new if number in rebuilt else None)
         rewrites.note(old, new, str(rules.get(str(number), "")))
     return rewrites
+
+
+def _read_places(data: dict[str, Any], end: str, mod: IRModule) -> list[_Place]:
+    nodes, indices = _nodes_in_order(mod), [int(text) for text in data[end].split()]
+    if any(not -1 <= index < data[f"{end}_nodes"] for index in indices):
+        raise ValueError(f"a rewritten node is not among the {data[f'{end}_nodes']} of its program")
+    complete = len(nodes) == data[f"{end}_nodes"]
+    absent = iter(data.get(f"{end}_lost", ()))  # not in older files
+    places: list[_Place] = []
+    for index in indices:
+        number, operator = next(absent, (None, "")) if index < 0 else (None, "")
+        places.append((nodes[index] if complete and index >= 0 else None, number, str(operator)))
+    return places
+
+
+def _lost_node(operator: str) -> Expr:
+    op = find_op(operator)
+    return Var(LOST, None) if op is None else Call(op, ())
 
 
 def _valid_index(value: Any) -> int:
