@@ -141,12 +141,11 @@ class _Reach:
         self.deadlines = {f: start + self.seconds * (i + 1) / len(files) for i, f in enumerate(files)}
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Leave a test out whose file has had its share; forget what the test before it has called."""
         if monotonic() > self.deadlines[item.path]:
-            return True
+            pytest.skip("its file has had its time")
         self.called.clear()
-        return None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note what passes: a test that fails here, as those that measure time may do, would catch every mutant."""
