@@ -7,6 +7,7 @@ import pytest
 
 import passlab
 from passlab import display, vm
+from passlab.display.lanes import Bar, Lanes
 from passlab.errors import PasslabError
 
 SUM = """
@@ -66,6 +67,21 @@ def test_storages_are_bars_between_their_instants():
     lanes = view.text().splitlines()[2:]
     assert len(lanes) == frame["lane"].nunique()
     assert view.html().count("position:absolute") == len(frame)
+    (drawn,) = (part for part in view.parts() if isinstance(part, Lanes))
+    length = trace.storage.length
+    rows = frame.sort_values(["lane", "storage"])
+    assert [bar.left for bar in drawn.bars] == [100 * born / length for born in rows["born"]]
+    lives = [100 * (died - born) / length for born, died in zip(rows["born"], rows["died"], strict=True)]
+    assert [bar.width for bar in drawn.bars] == pytest.approx(lives)
+
+
+def test_a_bar_in_text_begins_and_ends_where_it_says() -> None:
+    bars = [Bar(0, 25, 50, "a", "", ""), Bar(2, 0, 1, "b", "", ""), Bar(2, 75, 25, "c", "", "")]
+    half, quarter = 30, 15
+    assert Lanes(bars).lines() == [
+        f"  0 |{' ' * quarter}{'█' * half}{' ' * quarter}| a",
+        f"  2 |█{' ' * (half + quarter - 1)}{'█' * quarter}| b, c",
+    ]
 
 
 def test_a_run_without_storages_is_an_empty_picture():

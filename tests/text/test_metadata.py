@@ -146,6 +146,13 @@ def test_devices_of_variables_and_functions_read_back(device: Any) -> None:
     assert (back.params[0].virtual_device, back.attrs["device"], back.virtual_device) == (device, device, device)
     assert structural_equal(back, function)
     assert astext(back) == text
+    assert "passlab" not in text, "a graph of TVM's own records is one of TVM"
+
+
+def test_a_graph_with_a_record_that_only_its_writer_knows_says_that_its_numbers_are_numbers() -> None:
+    text = astext(Function([], Constant(1), None, None, {"own": MetaObject("my.Record", {"size": 1})}))
+    assert '"attrs": {"tvm_version": "0.14.0", "passlab": "exact"}' in text
+    assert parse_expr(text).attrs["own"].size == 1
 
 
 def test_objects_of_foreign_types_read_back() -> None:
