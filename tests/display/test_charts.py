@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -126,7 +127,9 @@ def test_each_package_draws_and_writes_every_chart(package, name, what, kind, tm
 def test_a_graph_is_written_as_svg(tmp_path):
     path = tmp_path / "graph.svg"
     display.save_picture(display.graph_view(network()), path)
-    assert path.read_text(encoding="utf-8") == display.graph_view(network()).svg()
+    text = path.read_text(encoding="utf-8")
+    assert text == display.graph_view(network()).svg()
+    assert re.match(r'<svg style="background:#ffffff" [^>]*>', text), "on white, whatever stands behind it"
 
 
 @pytest.mark.parametrize(("picture", "name", "error"), [(3, "a.png", PassTypeError), (3, "a.pdf", PassValueError)])

@@ -28,6 +28,11 @@ from passlab.transform import InferType, PassContext, module_pass
 from tests.display.programs import NETWORK, Reader, network
 from tests.display.view_examples import CLASSES, EXAMPLES, VIEWS, recorded
 
+ELEMENTS = {
+    "a", "b", "code", "defs", "details", "div", "g", "img", "line", "marker", "path", "pre", "rect", "span", "style", "summary",
+    "svg", "table", "tbody", "td", "text", "th", "thead", "title", "tr", "tspan",
+}  # fmt: skip
+
 
 def test_every_class_of_views_has_an_example():
     assert set(CLASSES) == set(EXAMPLES)
@@ -115,7 +120,9 @@ def test_the_data_is_plain_and_names_the_widget(kind):
 
 @pytest.mark.parametrize("kind", VIEWS)
 def test_static_html_is_well_formed_and_says_something(kind):
-    assert Reader(EXAMPLES[kind]().html()).text.strip()
+    read = Reader(EXAMPLES[kind]().html())
+    assert read.text.strip()
+    assert set(read.elements) <= ELEMENTS, "of what browsers know"
 
 
 @pytest.mark.parametrize("kind", VIEWS)

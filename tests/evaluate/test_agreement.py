@@ -83,6 +83,17 @@ def test_data_is_compared_by_constructor_and_fields_however_long():
     assert disagreement(listed(1, 2), listed(1, 3)).path == ".1.0"
 
 
+def test_a_value_of_a_data_type_is_a_sequence_of_its_fields():
+    mod = IRModule()
+    Prelude(mod)
+    _, cons, nil = mod.get_type("List")
+    empty = ADTValue(nil, ())
+    value = ADTValue(cons, (f32(1), empty))
+    assert list(value) == [value[0], value[1]] == list(value.fields)
+    assert (len(value), len(empty), list(empty)) == (2, 0, [])
+    assert value.tag == cons.tag != empty.tag
+
+
 def test_cells_may_hold_themselves():
     a, b = RefValue(None), RefValue(None)
     a.value, b.value = (a, f32(1)), (b, f32(1))
