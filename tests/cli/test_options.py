@@ -187,6 +187,19 @@ def options():
                 yield f"{name} {long[0]}", action
 
 
+def test_every_argument_says_what_it_is_and_which_value_it_has_by_default():
+    for name, parser in commands(_parser()):
+        for action in parser._actions:
+            assert action.help, f"{name} {action.dest}"
+            said = re.search(r"\(default (\S+)\)", action.help)
+            if isinstance(action.default, int | float) and action.default and not isinstance(action.default, bool):
+                assert said, f"{name} {action.dest}"
+                assert float(said[1]) == action.default, f"{name} {action.dest}"
+            elif isinstance(action.default, str) and action.default and action.default != argparse.SUPPRESS:
+                assert said, f"{name} {action.dest}"
+                assert said[1] == action.default, f"{name} {action.dest}"
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     onnx = pytest.importorskip("onnx")

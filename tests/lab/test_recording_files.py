@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 from copy import copy, deepcopy
 
 import numpy as np
@@ -192,6 +193,10 @@ def test_saving_again_replaces_a_recording_but_nothing_else(tmp_path):
     record(NET, [TO_LOG]).save(tmp_path / "rec")
     record(NET, [idle("A")]).save(tmp_path / "rec")
     assert [e.name for e in Recording.load(tmp_path / "rec")] == ["input", "A"]
+    (tmp_path / "mine").mkdir()
+    record(NET, [idle("B")]).save(tmp_path / "mine")
+    assert [e.name for e in Recording.load(tmp_path / "mine")] == ["input", "B"], "an empty folder is taken"
+    shutil.rmtree(tmp_path / "mine")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("...")
     with pytest.raises(PassError, match="holds other files"):
