@@ -228,9 +228,7 @@ def _search_arguments(commands: Any) -> None:
     culprit.add_argument(
         "--seconds", type=arguments.seconds, default=60.0, help="the time that it may take (default 60)"
     )
-    culprit.add_argument(
-        "--executors", default="debug", help="executors to compare, as in debug,vm,graph,aot (default debug)"
-    )
+    culprit.add_argument("--executors", default="debug", help="to compare, as in debug,vm,graph,aot (default debug)")
     culprit.add_argument("--script", type=Path, metavar="FILE", help="write a Python script that shows the fault")
     culprit.add_argument("--notebook", type=Path, metavar="FILE", help="write a notebook that shows the fault")
     fuzz = commands.add_parser("fuzz", help="search for programs that a pipeline breaks")

@@ -146,7 +146,7 @@ class FaultMagics(NamedMagics):
         "--random", metavar="SEED", type=arguments.seed, default=0, help="the seed of made up arguments (default 0)"
     )
     @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
-    @argument("--executors", metavar="NAMES", default="debug", help="executors to compare: debug,vm,aot,graph")
+    @argument("--executors", metavar="NAMES", default="debug", help="to compare: debug,vm,aot,graph (default debug)")
     @argument("--seconds", type=arguments.seconds, default=60.0, help="how long to search (default 60)")
     @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
     @line_cell_magic

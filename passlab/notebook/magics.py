@@ -62,9 +62,9 @@ class RelayMagics(NamedMagics):
     # ------------------------------------------------------------ %%relay
     @no_var_expand
     @magic_arguments()
-    @argument("name", nargs="?", default="_relay", help="the Python name the program is bound to")
+    @argument("name", nargs="?", default="_relay", help="the Python name the program is bound to (default _relay)")
     @argument("--no-infer", action="store_true", help="leave the program untyped")
-    @argument("--show", choices=SHOWS, default="module", help="how the program is shown")
+    @argument("--show", choices=SHOWS, default="module", help="how the program is shown (default module)")
     @argument(
         "--const",
         metavar="NAMES",
@@ -329,7 +329,10 @@ class RelayMagics(NamedMagics):
         help="stop there: an operator, @function, line 6, nan; may be given several times, or with commas",
     )
     @argument(
-        "--executor", choices=("vm", "graph", "debug"), default="vm", help="what runs it: graph and debug by node"
+        "--executor",
+        choices=("vm", "graph", "debug"),
+        default="vm",
+        help="graph and debug run node by node (default vm)",
     )
     @argument("-o", "--out", metavar="NAME", default="", help="the name the debugger is bound to")
     @line_magic

@@ -14,6 +14,7 @@ from passlab import lab, relay, transform
 from passlab.errors import PasslabError
 from passlab.ir.expr import Call
 from passlab.ir.walk import rewrite
+from tests.help_texts import unsaid
 
 pytestmark = pytest.mark.rotating
 
@@ -135,6 +136,11 @@ def options(shell):
             long = [text for text in action.option_strings if text.startswith("--")]
             if long and long[0] != "--help":
                 yield f"{name} {long[0]}", action
+
+
+def test_every_argument_of_a_magic_says_what_it_is_and_which_value_it_has_by_default(shell):
+    wrong = [f"{name} {line}" for name, parser in magics(shell).items() for line in unsaid(parser)]
+    assert not wrong
 
 
 @pytest.fixture
