@@ -11,6 +11,7 @@ import ast
 import dis
 import re
 import sys
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -40,9 +41,11 @@ class Place:
 
 
 _REFUSES = re.compile(r"(?:errors\.)?(?:NoReturn|Never|Diagnostic|\w*Error)")
+_MAY_REFUSE = re.compile(r"->\s*[\"']?" + _REFUSES.pattern + r"\b")
 
 
-def _refusing_functions(trees: Iterable[ast.Module]) -> set[str]:
+def _refusing_functions(sources: Iterable[str]) -> set[str]:
+    trees = [ast.parse(source) for source in sources if _MAY_REFUSE.search(source)]
     functions = [
         n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.returns is not None
     ]
@@ -50,10 +53,20 @@ def _refusing_functions(trees: Iterable[ast.Module]) -> set[str]:
 
 
 class _Finder(ast.NodeVisitor):
-    def __init__(self, refusing: set[str]) -> None:
+    """Finds the places in one file. `lines` are those with a word of a place: what has none of them is passed over."""
+
+    def __init__(self, refusing: set[str], lines: list[int]) -> None:
         self.refusing = refusing
+        self.lines = lines
         self.scope: list[str] = []
         self.found: list[tuple[str, str, ast.expr | ast.Raise]] = []
+
+    def visit(self, node: ast.AST) -> None:
+        if isinstance(node, (ast.stmt, ast.expr)):
+            next_line = bisect_left(self.lines, node.lineno)
+            if next_line == len(self.lines) or self.lines[next_line] > (node.end_lineno or node.lineno):
+                return
+        super().visit(node)
 
     def _enter(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.scope.append(node.name)
@@ -94,11 +107,15 @@ def places() -> dict[tuple[str, int, int], Place]:
     numbers: Counter[str] = Counter()
     # What exercises say of wrong answers is asked for by these answers: tests/notebook/test_course_answers.py.
     paths = (path for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT / "course" / "lessons")
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths}
-    refusing = _refusing_functions(trees.values())
-    for path, tree in trees.items():
-        finder = _Finder(refusing)
-        finder.visit(tree)
+    sources = {path: path.read_text(encoding="utf-8") for path in paths}
+    refusing = _refusing_functions(sources.values())
+    words = re.compile(rf"\b(?:Diagnostic|raise|{'|'.join(sorted(refusing))})\b")
+    for path, source in sources.items():
+        lines = [number for number, line in enumerate(source.split("\n"), 1) if words.search(line)]
+        if not lines:
+            continue
+        finder = _Finder(refusing, lines)
+        finder.visit(ast.parse(source))
         for kind, function, node in finder.found:
             stem = f"{function or path.stem} {kind}"
             numbers[stem] += 1

@@ -50,7 +50,7 @@ class Mutation:
         site, place = self.place(definition)
         before = ast.dump(site.parent)
         site.put(KINDS[self.kind].change(site, place, self.new))
-        ast.fix_missing_locations(definition.tree)
+        ast.fix_missing_locations(site.root)
         if ast.dump(site.parent) == before:
             raise ValueError(f"{self} changes nothing")
         return definition
@@ -71,8 +71,8 @@ class Mutation:
 
 def sites_of(definition: Definition) -> list[Site]:
     """All sites of a definition; the root itself is one where it is part of another definition."""
-    roots = {id(root) for root in definition.roots}
-    at_root = (s for s in sites(definition.tree, ()) if id(s.node) in roots and not isinstance(s.node, SCOPES))
+    roots = {id(root) for root in definition.roots if not isinstance(root, SCOPES)}
+    at_root = (s for s in sites(definition.tree, ()) if id(s.node) in roots) if roots else ()
     return list(chain(at_root, chain.from_iterable(sites(root, SCOPES) for root in definition.roots)))
 
 
