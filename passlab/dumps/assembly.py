@@ -16,6 +16,7 @@ from passlab import limits
 from passlab.dumps import evidence
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
 from passlab.dumps.extents import extent_of
+from passlab.dumps.gaps import Gaps
 from passlab.dumps.language import HEAD, LANGUAGES, WHOLE, Language
 from passlab.dumps.llvm import without_slots
 from passlab.dumps.source import FORMS, Excerpt
@@ -73,6 +74,7 @@ class Assembly:
         self._last_path: dict[str, str] = {}
         self._open: list[_OpenPass] = []
         self._orphans: list[_OpenPass] = []
+        self.gaps = Gaps()
         self.inside: dict[int, int] = {}  # of a dump of begins: the index of a pass, and the step that runs it
 
     def run(self) -> None:
@@ -105,6 +107,7 @@ class Assembly:
         for step in part.steps:
             step.number, step.since, step.phase = step.number + shift, step.since + shift, phase
             step.parent += shift if step.parent else 0
+            step.gap += shift if step.gap else 0
             step.names = tuple([f"{phase}: {name}" if name else phase for name in step.names])
         for unit in part.units.values():
             unit.name = f"{phase}: {unit.name}" if unit.name else phase
@@ -248,8 +251,15 @@ class Assembly:
             else:
                 step.names, step.ambiguous = self._named_in_program(body, banner)
         evidence.judge(step, body, before, self)
+        evidence.note_gap(step, self)
         if body is not None and banner.scope != FRAGMENT and body.whole is not False and not step.ambiguous:
             self._update_units(body, step.names, step.number, banner, step.since)
+            if banner.scope == DIFF and banner.kind == "loop":
+                self.gaps.add(step)
+        elif step.status == "changed" and step.unit in self.units:  # "Deleted After": the function is gone
+            self.units[step.unit].put(step.number, None, step.number)
+        elif step.verdict not in ("unchanged", "filtered", "ignored"):
+            self.gaps.add(step)
 
     def _runs_beside(self, one: Banner, other: Banner) -> bool:
         """Whether two passes run in different threads: on different operations of the same kind."""
@@ -346,7 +356,8 @@ class Assembly:
                 unit = self.units[name] = Unit(name, banner.language or self.language.name)
             # A text before a pass was there since the step after the last one that printed the unit.
             first = min(number, unit.last_seen + 1) if unit.pieces else number
-            is_other = unit.put(number, piece, first if since is None else since)
+            first = first if since is None else min(since, self.gaps.since(name, unit) or since)
+            is_other = unit.put(number, piece, first)
             is_new = is_new or (is_other and not name.endswith(HEAD))
         # A text before a pass is mostly that after the pass before it, in which the aliases are those of the program.
         if self.language.name == "mlir" and names and (is_new or since is not None):

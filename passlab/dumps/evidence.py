@@ -138,6 +138,18 @@ def doubt_end(step: Step, body: Body, before_body: Body | None, assembly: Assemb
         step.verdict, step.note = "unknown", step.note or "this may be cut off: the dump ends here"
 
 
+def note_gap(step: Step, assembly: Assembly) -> None:
+    """Say where a step before may have changed the program of a step, and the dump does not show how."""
+    assembly.gaps.visit(step)
+    gap = assembly.gaps.before(step, assembly.units)
+    is_silent = step.after_body is None and step.verdict in ("unchanged", "filtered", "ignored")
+    if not gap or not (is_silent or (step.verdict == "changed" and step.before_body is None)):
+        return
+    step.gap = gap
+    shown = "the program here: a step before" if is_silent else "the program before: another step"
+    step.note = "; ".join(filter(None, (step.note, f"the dump does not show {shown} may have changed it")))
+
+
 def _is_begin(text: Excerpt, whole: Excerpt) -> bool:
     """Whether a text is the begin of another one, but for its last line where that is not ended."""
     data, other = text.data, whole.data.strip()

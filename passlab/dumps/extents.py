@@ -174,14 +174,20 @@ def _llvm_extent(data: bytes) -> Extent:
     return _joined(data, spans, whole and (b"define " in data or b"declare " in data or not spans))
 
 
-_LINE = re.compile(
-    rb"define |\}|; (?:Preheader|Loop|Exit blocks)|" + _TOP + rb"|(?!-)" + _NAME + rb":(?: +;[^\n]*)?\r?\Z"
-)
-_TOP_LINE = re.compile(rb"define |; (?:Preheader|Loop|Exit blocks)|" + _TOP)
-_INDENTED = re.compile(_INSTRUCTION)
 _FIRST = re.compile(
     rb"^(?:define |# Machine code for function |; (?:Preheader|Loop|Exit blocks)|" + _TOP + rb")", re.MULTILINE
 )
+# The line breaks in front let a search skip from line to line.
+_SIGNED_LINE = re.compile(
+    rb"\n(?:\*\*\* IR for function |[-+ ](?:define |; (?:Preheader|Loop|Exit blocks)|"
+    + _TOP
+    + rb"|"
+    + _NAME
+    + rb": +;|"
+    + _INSTRUCTION
+    + rb"))"
+)
+_PLAIN_LINE = re.compile(rb"\n(?:define |# Machine code for function |; (?:Preheader|Loop|Exit blocks)|" + _TOP + rb")")
 _MODULE = re.compile(rb"^(?:; ModuleID = |source_filename = |target |attributes #|!\d+ = )", re.MULTILINE)
 
 
@@ -196,15 +202,11 @@ def begin_of_llvm(data: bytes) -> int:
     return match.start() if match else -1
 
 
-def is_diff(data: bytes) -> bool:
-    """Whether the first lines of a body are a diff of IR: signs stand in front of its lines, and only there."""
-    has_line = False
-    for line in data.split(b"\n"):
-        if _TOP_LINE.match(line):
-            return False
-        signed = line[:1] in (b"+", b"-", b" ") and (_LINE.match(line, 1) or _INDENTED.match(line, 1))
-        has_line = has_line or bool(signed) or line.startswith(b"*** IR for function ")
-    return has_line
+def is_diff(data: bytes) -> bool | None:
+    """Whether a body is a diff of IR, with signs in front of lines; None where no line decides, or both kinds do."""
+    data = b"\n" + data
+    signed, plain = _SIGNED_LINE.search(data) is not None, _PLAIN_LINE.search(data) is not None
+    return signed if signed != plain else None
 
 
 def _function_with_holes(data: bytes, at: int, spans: list[int]) -> tuple[int, bool]:

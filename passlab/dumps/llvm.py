@@ -14,7 +14,7 @@ from pathlib import Path
 
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
 from passlab.dumps.extents import begin_of_llvm, is_diff
-from passlab.dumps.source import PEEK, DumpSource, FileSource, decode, find_lines, without_colours
+from passlab.dumps.source import LONGEST_LINE, PEEK, DumpSource, FileSource, decode, find_lines, without_colours
 
 MARK = b"*** IR "
 _HEAD = re.compile(
@@ -43,7 +43,7 @@ _BEHIND = re.compile(rb":?(?: \(function: [^\n]*\))?:?\s*")  # what stands behin
 _NEXT = re.compile(rb"\*\*\* IR (?:Dump (?:At Start|Before|After)|Pass|Deleted After) [^\n]*\*\*\*")
 NOT_RUN = b"BISECT: NOT running pass"
 _NOT_RUN = re.compile(r"BISECT: NOT running pass \((?P<number>\d+)\) (?P<name>.+?) on (?P<unit>.+)")
-FAR = 2**16  # bytes below a heading in which its program is looked for
+FAR = 2**16  # bytes below a heading in which its program is looked for, before more are read
 _FILE = re.compile(
     r"(\d+)-[0-9a-f]+-(module|function|scc|loop)(?:-[0-9a-f]+)?-(.+)-(before|after|invalidated)\.(?:ll|mir)"
 )
@@ -71,7 +71,7 @@ def parse_heading(line: str) -> tuple[str, str, str, str, str] | None:
     what = match["what"]
     if what == "Dump At Start":
         return ("start", "", "", status, MODULE) if not rest else None
-    if what == "Pass":
+    if what in ("Pass", "Deleted After"):
         scope = NONE
     name, sign, unit = rest.partition(" on ")
     if sign and _LEGACY.fullmatch(unit) and not unit.startswith("("):
@@ -216,14 +216,15 @@ def _inspect_body(banner: Banner, below: bytes) -> bytes:
     """Set scope, kind, unit and language of a banner from the first lines of its program; return these."""
     if banner.scope == NONE:
         return b""
-    head, begin = below, -1
-    for size in (len(below), FAR):  # other output may stand above the program
-        head = below if size == len(below) else banner.source.read(banner.body, banner.body + size)
+    head, begin, size = below, -1, FAR // 4
+    while True:  # other output may stand above the program
         following = _NEXT.search(head)
         head = head[: following.start()] if following else head
         begin = begin_of_llvm(head)
-        if begin >= 0 or following:
+        if begin >= 0 or following or size > min(LONGEST_LINE, banner.source.size - banner.body):
             break
+        size *= 4
+        head = banner.source.read(banner.body, banner.body + size)
     text = head[begin:] if begin >= 0 else b""
     if text.startswith(_MODULE_HEAD):
         banner.scope = MODULE
@@ -243,12 +244,21 @@ def _inspect_body(banner: Banner, below: bytes) -> bytes:
 
 
 def _mark_diffs(banners: list[Banner]) -> None:
-    """Mark the bodies of `-print-changed=diff`, whose lines begin with a sign, with or without colours."""
+    """Mark the bodies of `-print-changed=diff`, whose lines begin with a sign, with or without colours.
+
+    Other output may stand above the first line that decides; a body that does not decide is as most others are.
+    """
+    said: list[tuple[Banner, bool | None]] = []
     for banner in banners:
         if banner.scope not in (UNIT, FRAGMENT) or banner.when != "after" or banner.status or banner.language == "mir":
             continue
-        head = banner.source.read(banner.body, min(banner.end, banner.body + PEEK))
-        if not head.startswith((b"define ", b"; Function Attrs")) and is_diff(without_colours(head)):
+        head = banner.source.read(banner.body, min(banner.end, banner.body + PEEK)).lstrip(b"\r\n")
+        is_plain = begin_of_llvm(head) == 0
+        body = b"" if is_plain else without_colours(banner.source.read(banner.body, banner.end))
+        said.append((banner, False if is_plain else is_diff(body)))
+    are_diffs = 2 * sum(one is True for _, one in said) > sum(one is not None for _, one in said)
+    for banner, one in said:
+        if one or (one is None and are_diffs):
             banner.scope = DIFF
 
 

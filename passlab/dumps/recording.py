@@ -24,6 +24,7 @@ from passlab.dumps.blame import LineOrigin, UnitHistory
 from passlab.dumps.comparison import TextComparison
 from passlab.dumps.declarations import unknown_type
 from passlab.dumps.filters import filters_named
+from passlab.dumps.gaps import MACHINE
 from passlab.dumps.graph_node import GraphNode
 from passlab.dumps.language import HEAD, LANGUAGES, WHOLE, Language
 from passlab.dumps.mlir_program import declarations_of, unknown_symbol, whole_text
@@ -35,7 +36,6 @@ from passlab.errors import Diagnostic, DumpError, counted, did_you_mean, type_in
 from passlab.lazy import late
 from passlab.table import Table, Tabular
 
-MACHINE = " (machine code)"  # suffix of the names of functions of machine code
 LARGE = 3000  # lines of a program above which a diff shows only the units that the step changed
 MOST_HISTORIES = 64  # units whose versions and origins are cached
 
@@ -187,7 +187,9 @@ class TextRecording(Tabular):
         return ""
 
     def _unchanged_text(self, step: Step) -> str:
-        """Return the text of the unit of a pass that changed nothing and printed nothing."""
+        """Return the text of the unit of a pass that changed nothing and printed nothing, if the dump shows it."""
+        if step.gap:
+            return ""
         if step.kind == "module":
             return self.program(step.number)
         inside = step.unit.rpartition(" in function ")[2].strip("()")

@@ -18,7 +18,8 @@ class Step:
     """One pass of a dump, as data.
 
     `verdict` is one of `VERDICTS`; `since` is the first step that may have made the change that is first seen here: the
-    step itself where the dump decides it. `assumed` marks a verdict or name that is not in the dump.
+    step itself where the dump decides it. `assumed` marks a verdict or name that is not in the dump. `gap` is the first
+    step before that may have changed the program and prints none of it, 0 without one: then the text is not known.
 
     >>> dump = '''*** IR Dump Before InstCombinePass on f ***
     ... define i32 @f(i32 %x) {
@@ -35,7 +36,7 @@ class Step:
 
     __slots__ = (
         *("number", "name", "unit", "kind", "argument", "options", "phase", "note", "scope", "status", "language"),
-        *("parent", "verdict", "since", "assumed", "ambiguous", "before_body", "after_body", "names", "pieces"),
+        *("parent", "gap", "verdict", "since", "assumed", "ambiguous", "before_body", "after_body", "names", "pieces"),
         *("digest", "seconds", "live", "live_before", "recording", "other"),
     )
 
@@ -43,6 +44,7 @@ class Step:
         self.number, self.name, self.unit, self.kind = number, name, unit, kind
         self.argument = self.options = self.phase = self.note = self.scope = self.status = self.language = ""
         self.parent = 0  # the number of the enclosing step; 0 without a known one
+        self.gap = 0  # the first of the steps before that may have changed the program and do not show it; 0 without
         self.verdict, self.since = "unknown", number
         self.assumed = self.ambiguous = False
         self.before_body: Excerpt | None = None

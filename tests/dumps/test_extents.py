@@ -169,6 +169,20 @@ def test_other_output_and_cuts_falsify_no_verdict(name):
         check_cut(rng, name)
 
 
+@pytest.mark.parametrize(
+    "name", ["llvm22-dot-changed-diff", "llvm22-list-both", "llvm22-list-changed", "made mlir both"]
+)
+@pytest.mark.parametrize("count", [30, 3000])
+def test_a_program_is_found_below_any_number_of_lines(name, count):
+    data, rows, _, _ = stored(name)
+    heads = list(HEADING.finditer(data))[:: len(data) // 4000]
+    noise = b"".join([b"[licm] visiting loop %d\n" % number for number in range(count)])
+    lines = data.split(b"\n")
+    numbers = {data.count(b"\n", 0, head.start()) for head in heads}
+    dressed = b"\n".join([line + b"\n" + noise.rstrip() if at in numbers else line for at, line in enumerate(lines)])
+    assert as_rows(read(dressed)) == rows
+
+
 @pytest.mark.nightly
 def test_a_hundred_thousand_insertions_and_cuts():
     draw(int(os.environ.get("INSERTIONS", "100000")), 1)

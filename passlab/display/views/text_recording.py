@@ -301,7 +301,8 @@ class TextRecordingView(View):
         is_range = step.verdict == "unknown" and step.since < step.number
         between = f"between step {step.since} and {step.number}" if is_range else ""
         said = self._reported(step)
-        return "; ".join(filter(None, (between, "assumed" if step.assumed else "", step.note, said or _printed(step))))
+        note = f"{step.note} (step {step.gap})" if step.gap else step.note
+        return "; ".join(filter(None, (between, "assumed" if step.assumed else "", note, said or _printed(step))))
 
     @cached_property
     def _remarks(self) -> dict[int, list[Remark]]:
