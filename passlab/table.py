@@ -155,6 +155,7 @@ COLUMNS: Mapping[str, Word] = {
     "unit": Word("the function, graph or module of a dump that a step ran on"),
     "remark": Word("a remark of the compiler"),
     "remarks": Word("how many remarks of the compiler belong to this"),
+    "statistics": Word("what the compiler counted in a pass, over all its runs"),
     "place": Word("a place in a file of the user: `file:line`"),
     "called_at": Word("the place of the call in a file of the user"),
     "user_code": Word("the line of the user's program"),

@@ -531,6 +531,9 @@ class TextRecording(Tabular):
             columns.append("remarks")
             exact = Counter(one.first for one in self.reports.remarks if one.first == one.last)
             rows = [[*row, exact[s.number]] for row, s in zip(rows, self.steps, strict=True)]
+        if self.reports.statistics:
+            columns.append("statistics")
+            rows = [[*row, self.reports.statistics_of(s)] for row, s in zip(rows, self.steps, strict=True)]
         return Table(columns, rows)
 
     @property

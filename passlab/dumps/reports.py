@@ -90,9 +90,16 @@ class Reports:
     def __bool__(self) -> bool:
         return bool(self.remarks or self.times or self.statistics)
 
+    def statistics_of(self, step: Step) -> str:
+        """Return what the compiler counted in the pass of a step, over all its runs: `7 Number of insts combined`."""
+        if not self.statistics or step.verdict in ("filtered", "ignored"):
+            return ""
+        names = _arguments(step) | {step.name.removesuffix("Pass")}
+        return "; ".join([f"{count} {what}" for owner, what, count in self.statistics if owner in names])
+
     def tables(self) -> dict[str, Table]:
         """Return the reports that there are, as tables by name."""
-        rows = [(r.kind, r.pass_name, r.function, r.place, r.text, _range(r.first, r.last)) for r in self.remarks]
+        rows = [(r.kind, r.pass_name, r.function, r.place, r.text, remark_range(r.first, r.last)) for r in self.remarks]
         found = {
             "remarks": Table(("kind", "pass", "function", "place", "remark", "step"), rows),
             "times": Table(("report", "what", "seconds", "runs"), self.times),
@@ -112,7 +119,8 @@ class Reports:
         return shown
 
 
-def _range(first: int, last: int) -> str:
+def remark_range(first: int, last: int) -> str:
+    """Return the steps that may have made a remark: `5`, or `5 to 9`; empty for none."""
     return "" if not first else str(first) if first == last else f"{first} to {last}"
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -202,11 +203,31 @@ class SourceMap:
                     seen.add(place)
                     last[place] = last.get(place, 0) + is_last
         changes = self._changes()
-        rows = [
-            (place.file, place.line, self.code(place), last.get(place, 0), len(changes.get(place, ())))
-            for place in sorted(seen)
+        files = {place.file for place in seen}
+        remarks = Counter(
+            self.place_of(one.file, one.line, files) for one in self.recording.reports.remarks if one.file and one.line
+        )
+        places = sorted(seen | {*remarks})
+        rows: list[list[Any]] = [
+            [place.file, place.line, self.code(place), last.get(place, 0), len(changes.get(place, ()))]
+            for place in places
         ]
-        return Table(("file", "line", "text", "lines_at_the_end", "steps"), rows)
+        columns = ["file", "line", "text", "lines_at_the_end", "steps"]
+        if remarks:
+            columns.append("remarks")
+            rows = [[*row, remarks[place]] for row, place in zip(rows, places, strict=True)]
+        return Table(columns, rows)
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The names of the source files; of a large recording none until all are known."""
+        return frozenset(self.names.values()) if self._names is not None or self._is_small else frozenset()
+
+    @staticmethod
+    def place_of(file: str, line: int, files: Collection[str]) -> Place:
+        """Return the place of a remark, under the name that the programs have for its file."""
+        alike = [name for name in files if is_same_file(name, file)]
+        return Place(alike[0] if file not in files and len(alike) == 1 else file, line)
 
     # ------------------------------------------------------------ the source itself
     def add(self, path: str | os.PathLike[str], text: str | None) -> None:

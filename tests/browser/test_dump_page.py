@@ -7,11 +7,39 @@ import tarfile
 import pytest
 from playwright.sync_api import expect
 
-from passlab.dumps import read
+from passlab.dumps import read, read_text
 from passlab.recorders import GraphNode, HostRecorder
 from tests.dumps import corpus, writer
 
 pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+
+
+def test_remarks_and_times_stand_at_their_passes_and_lines(chrome, tmp_path):
+    program = (
+        "; ModuleID = 'x'\ndefine i32 @f() {\n  %x = add i32 1, {}, !dbg !4\n  ret i32 %x, !dbg !4\n}\n"
+        '!1 = !DIFile(filename: "x.c", directory: "/a")\n!3 = distinct !DISubprogram(name: "f", file: !1)\n'
+        "!4 = !DILocation(line: 2, column: 3, scope: !3)\n"
+    )
+    recording = read_text(
+        "*** IR Dump At Start ***\n" + program.replace("{}", "1")
+        + "*** IR Dump After SROAPass on [module] ***\n" + program.replace("{}", "2")
+        + "x.c:2:3: remark: <b>two</b> [-Rpass=sroa]\nx.c:7:1: remark: one [-Rpass-missed=sroa]\n"
+        + "===---===\n  ... Statistics Collected ...\n===---===\n\n 7 sroa - Number of allocas\n"
+    )  # fmt: skip
+    recording[1].seconds = 0.0125
+    recording.add_source("x.c", "int f(void) {\n  return 1;\n}\n\n\n\nint g;\n")
+    recording.to_html(tmp_path / "page.html")
+    page = chrome.new_page(viewport={"width": 1400, "height": 850})
+    page.goto((tmp_path / "page.html").as_uri())
+    row = page.locator(".pl-pass")
+    expect(row).to_contain_text("¶2")
+    expect(row).to_contain_text("12.50 ms")
+    assert "7 Number of allocas" in row.get_attribute("title")
+    expect(page.locator(".pl-dump-said-here")).to_have_text(["passed sroa: <b>two</b>"])
+    expect(page.locator(".pl-source-said").filter(has_text="✓")).to_have_count(1)
+    page.locator(".pl-source-row", has_text="int g").click()
+    expect(page.locator(".pl-source-remark")).to_contain_text("missed sroa: one")
+    page.close()
 
 
 def test_noise_is_hidden_as_the_filters_of_python_leave_it_out(chrome, tmp_path):

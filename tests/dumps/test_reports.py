@@ -119,6 +119,34 @@ def test_tables_in_a_dump_are_read_with_it(tmp_path):
     assert [step.verdict for step in recording.steps] == [step.verdict for step in read(DUMP.encode()).steps]
 
 
+def test_statistics_stand_at_every_run_of_their_pass():
+    counted = TABLES.replace(
+        "7 instcombine - Number of insts combined", "7 sroa - Number of allocas\n      2 sroa - Splits"
+    )
+    frame = read((DUMP + counted).encode()).frame()
+    said = "7 Number of allocas; 2 Splits"
+    assert frame["statistics"].tolist() == ["", "", "", said, said]
+
+
+def test_remarks_are_at_the_lines_of_the_source_under_the_name_that_the_programs_have_for_it(tmp_path):
+    located = (
+        "*** IR Dump After SROAPass on [module] ***\n; ModuleID = 'x'\ndefine i32 @f() {\n  ret i32 1, !dbg !4\n}\n"
+        '!1 = !DIFile(filename: "src/x.c", directory: "/home/a")\n!3 = distinct !DISubprogram(name: "f", file: !1)\n'
+        "!4 = !DILocation(line: 2, column: 3, scope: !3)\n"
+        "src/x.c:2:3: remark: two things [-Rpass=sroa]\nsrc/x.c:7:1: remark: one thing [-Rpass-missed=sroa]\n"
+    )
+    recording = read(located.encode())
+    assert [(row[0], row[1], row[-1]) for row in recording.sources().rows] == [
+        ("/home/a/src/x.c", 2, 1),
+        ("/home/a/src/x.c", 7, 1),
+    ]
+    assert "lines of the source" not in recording.text()
+    recording.add_source("x.c", "\nint f(void) { return 1; }\n")
+    text = recording.text().partition("Remarks at the lines of the source:")[2]
+    assert "/home/a/src/x.c:2  int f(void) { return 1; }  # passed: two things" in text
+    assert "/home/a/src/x.c:7  # missed: one thing" in text
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [

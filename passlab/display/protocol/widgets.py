@@ -405,7 +405,10 @@ class UnitData(TypedDict):
 
 
 class DumpStepRow(NamedTuple):
-    """A pass of a dump. `written` are the units that it wrote, `fragment` the lines of what is not a unit."""
+    """A pass of a dump. `written` are the units that it wrote, `fragment` the lines of what is not a unit.
+
+    `counted` is what the compiler counted in the pass.
+    """
 
     name: str
     unit: str
@@ -419,6 +422,9 @@ class DumpStepRow(NamedTuple):
     command: str
     written: list[int]
     fragment: list[int]
+    seconds: str | None
+    remarks: int
+    counted: str
 
 
 class LiveBox(NamedTuple):
@@ -482,6 +488,17 @@ class SourcePlace(NamedTuple):
     line: int
 
 
+class SaidRow(NamedTuple):
+    """A remark of the compiler: its place in the source, -1 without one, and the steps that may have made it."""
+
+    kind: str
+    pass_name: str
+    text: str
+    place: int
+    first: int
+    last: int
+
+
 class DumpData(ViewData):
     """The passes of another compiler. A graph of a step is the number of another step if it has the same.
 
@@ -502,6 +519,7 @@ class DumpData(ViewData):
     places: list[SourcePlace]
     joins: list[list[int]]
     sources: dict[str, list[str]]
+    said: list[SaidRow]
     against: NotRequired[Against]
 
 

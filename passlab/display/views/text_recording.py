@@ -20,7 +20,7 @@ from passlab.atomic_file import write_text
 from passlab.diffing.text_diff import ADDED, CHANGED, MOVED, OPERANDS, SAME, SIGNS, TextDiff
 from passlab.diffing.text_lines import LineReader, Syntax, TextLine
 from passlab.display.code_lines import MOST_LINES as MOST_LINES_OF_CODE
-from passlab.display.code_lines import CodeLine, Listing
+from passlab.display.code_lines import CodeLine, GutterLabel, Listing
 from passlab.display.graphs.dataflow import Arrow, Box, Dataflow, truncate
 from passlab.display.graphs.drawing import Caption, box_size, draw
 from passlab.display.graphs.layered import lay_out_layers
@@ -37,7 +37,7 @@ from passlab.dumps.graph_node import GraphNode
 from passlab.dumps.language import LANGUAGES
 from passlab.dumps.locations import Place, Places
 from passlab.dumps.recording import TextRecording
-from passlab.dumps.reports import Remark
+from passlab.dumps.reports import Remark, remark_range
 from passlab.dumps.step import Step
 from passlab.errors import PasslabError, counted, visible
 
@@ -266,6 +266,9 @@ MOST_STEPS = 40_000  # rows of the list of a page
 PRINTED_WIDTH = 80  # characters of other output in a row of the list
 MOST_SOURCE = 20_000  # lines of a source file that a page holds
 LINE_WIDTH = 1000  # characters of one line that a page holds
+MOST_REMARKS = 20_000  # of the compiler that a page holds, and
+STATIC_REMARKS = 100  # lines of the source with remarks in static HTML; numbers of their steps have
+GUTTER = 16  # characters
 
 
 class TextRecordingView(View):
@@ -320,7 +323,7 @@ class TextRecordingView(View):
         best = next((one for one in mine if one.kind == "Passed"), mine[0] if mine else None)
         if best is None:
             return ""
-        text = best.text if len(best.text) <= PRINTED_WIDTH else best.text[: PRINTED_WIDTH - 1] + "…"
+        text = _shortened(best.text, PRINTED_WIDTH)
         more = f" and {counted(len(mine) - 1, 'more remark')}" if len(mine) > 1 else ""
         return f"{best.kind.lower() or 'remark'}{f' at {best.place}' if best.place else ''}: {text}{more}"
 
@@ -334,9 +337,35 @@ class TextRecordingView(View):
             yield Fold(
                 f"{title[:1].upper()}{title[1:]}:", [Rows(table, measured=TIMES & {*table.columns})], opened=True
             )
+        if lines := self._remarked_lines():
+            yield Gap()
+            yield Fold("Remarks at the lines of the source:", [Listing(lines, STATIC_REMARKS)], opened=True)
         for step in self.recording.changed[:STATIC_DIFFS]:
             changes = diff_parts(step.diff(filters=self.filters))
             yield HtmlOnly(Fold(f"{step.number} {step.name} {step.unit}", changes))
+
+    def _remarked_lines(self) -> list[CodeLine]:
+        """The lines of the source with remarks, if it is known: steps in the gutter, remarks after the line."""
+        source = self.recording.source_map
+        remarks = [one for one in self.recording.reports.remarks[:MOST_REMARKS] if one.file and one.line]
+        if not remarks or not source.texts:
+            return []
+        files = source.files
+        found: dict[Place, list[Remark]] = {}
+        for one in remarks:
+            found.setdefault(source.place_of(one.file, one.line, files), []).append(one)
+        lines = []
+        for place in sorted(found):
+            said = found[place]
+            steps = ", ".join(dict.fromkeys(remark_range(one.first, one.last) for one in said if one.first))
+            words = "; ".join(dict.fromkeys(f"{one.kind.lower() or 'remark'}: {one.text}" for one in said))
+            label = GutterLabel(
+                _shortened(steps, GUTTER), GREEN if any(o.kind == "Passed" for o in said) else AMBER, words
+            )
+            text = visible(f"{place}  {source.code(place)}".rstrip())
+            shown = visible(_shortened(words, PRINTED_WIDTH))
+            lines.append(CodeLine(text, comment=f"  # {shown}", beside=shown, gutter=label))
+        return lines
 
     def _entries(self) -> Iterator[OutlineEntry]:
         """The steps; those that changed nothing are counted. Phases, if there are several, begin with a line."""
@@ -368,6 +397,7 @@ class TextRecordingView(View):
         """Return the data; the lines of the texts are added to `pages`, which views can share."""
         pages.fill()
         steps = self.recording.steps[:MOST_STEPS]
+        said = self._said(pages)
         rows = [self._step(step, pages) for step in steps]
         more = len(self.recording.steps) - len(steps)
         left = [f"{more:,} more steps are left out"] if more else []
@@ -391,7 +421,21 @@ class TextRecordingView(View):
             "places": [[visible(place.file), place.line] for place in pages.places],
             "joins": [list(one) for one in pages.place_sets],
             "sources": pages.sources(),
+            "said": said,
         }
+
+    def _said(self, pages: Pages) -> list[list[Any]]:
+        """Return the remarks: kind, pass, text, number of the place in the source or -1, first and last step."""
+        files = {place.file for place in pages.places}
+        rows = []
+        for one in self.recording.reports.remarks[:MOST_REMARKS]:
+            at = -1
+            if one.file and one.line:
+                place = self.recording.source_map.place_of(one.file, one.line, files)
+                at = pages.places.setdefault(place, len(pages.places))
+            words = one.kind.lower() or "remark", one.pass_name, one.text[:LINE_WIDTH]
+            rows.append([*map(visible, words), at, one.first, one.last])
+        return rows
 
     def _overview(self) -> Iterator[str]:
         """Yield the tables of the recording as text."""
@@ -414,6 +458,9 @@ class TextRecordingView(View):
             visible(step.command or self._no_command(step)),
             written or units[:1],
             pages.fragment(step),
+            None if step.seconds is None else f"{1000 * step.seconds:,.2f} ms",
+            len(self._remarks.get(step.number, [])),
+            visible(self.recording.reports.statistics_of(step)),
         ]
 
     def _no_command(self, step: Step) -> str:
@@ -543,13 +590,18 @@ class Pages:
         return [self.line(reader.line(line), reader, lexer) for line in lines]
 
 
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def _printed(step: Step) -> str:
     """What else was printed while a pass ran: its first line, and how many follow."""
     lines = [line.strip() for line in step.other_output.split("\n") if line.strip()]
     if not lines:
         return ""
-    shown = lines[0] if len(lines[0]) <= PRINTED_WIDTH else lines[0][: PRINTED_WIDTH - 1] + "…"
-    return f"printed: {shown}" + (f" and {counted(len(lines) - 1, 'more line')}" if len(lines) > 1 else "")
+    return f"printed: {_shortened(lines[0], PRINTED_WIDTH)}" + (
+        f" and {counted(len(lines) - 1, 'more line')}" if len(lines) > 1 else ""
+    )
 
 
 def unit_names(recording: TextRecording) -> list[str]:

@@ -7,12 +7,15 @@ import {
   ASSUMED,
   COMMAND,
   DIFF,
+  FIRST,
   FRAGMENT,
+  LAST,
   LINES,
   NAME,
   OPTIONS,
   ORIGINS,
   PHASE,
+  PLACE,
   REMARK,
   RENAMED,
   SINCE,
@@ -27,12 +30,12 @@ import { dumpActions } from "./dumpkeys.js";
 import { codeOf } from "./dumpline.js";
 import { DumpList } from "./dumplist.js";
 import { showHits } from "./dumpsearch.js";
-import { SourcePane } from "./dumpsource.js";
+import { SourcePane, sentence } from "./dumpsource.js";
 import { subscribe } from "./selection.js";
 import { timingPane } from "./timing.js";
 
 /** @import { Context } from "./model.js" */
-/** @import { DumpData, DumpRow, FollowedName, UnitVersion } from "./protocol.js" */
+/** @import { DumpData, DumpRow, FollowedName, SaidRow, UnitVersion } from "./protocol.js" */
 
 const ROWS = /** @type {Record<string, string>} */ ({
   "+": "added",
@@ -57,6 +60,7 @@ export class DumpStep {
     this.go = go;
     this.onFollow = onFollow;
     this.picked = -1; // the number of the picked line of the source
+    this.said = /** @type {Map<number, SaidRow[]>} */ (new Map()); // the remarks of the step at each place
     this.tab = "changes";
     this.showAll = false;
     this.showBlame = true;
@@ -157,6 +161,14 @@ export class DumpStep {
     row.title = this.data.joins[set].map((number) => this.data.places[number].join(":")).join("\n");
     row.classList.toggle("pl-from-source", this.isPicked(version, at));
     return row;
+  }
+
+  /** A line, and below the first one from its place the remarks of the step. @param {HTMLElement} row */
+  withRemarks(row) {
+    const places = this.data.joins[Number(row.dataset.places || 0)];
+    const said = places.flatMap((place) => this.said.get(place) || []);
+    for (const one of said) this.said.delete(one[PLACE]);
+    return [row, ...said.map((one) => el("div", "pl-dump-said-here", sentence(one)))];
   }
 
   /** Pick a line of the source, -1 for none. @param {number} place */
@@ -328,6 +340,8 @@ export class DumpStep {
     if (!this.data || at === undefined) return;
     const step = this.data.steps[at],
       [version, number] = this.version(at);
+    const own = this.data.said.filter((one) => one[FIRST] === at + 1 && one[LAST] === at + 1);
+    this.said = Map.groupBy(own, (one) => one[PLACE]);
     this.drawFilters();
     this.title.textContent = step[NAME];
     this.facts.textContent = [
@@ -456,7 +470,7 @@ export class DumpStep {
         row.append(origin);
       }
       row.append(codeOf(this.data.lines[line], this.highlight, [], this.noiseSpans(line)));
-      return [row];
+      return this.withRemarks(row);
     });
     if (lines.length > MAX_ROWS) rows.push(el("div", "pl-empty", `${plural(lines.length - MAX_ROWS, "more line")}`));
     return rows;
@@ -493,7 +507,7 @@ export class DumpStep {
       const [sign, left, right] = row;
       this.row(row, before, lines).forEach((element, part) => {
         const isOld = right < 0 || (sign === "!" && part === 0);
-        elements.push(this.markPlaces(element, isOld ? previous : version, isOld ? left : right));
+        elements.push(...this.withRemarks(this.markPlaces(element, isOld ? previous : version, isOld ? left : right)));
       });
       return 0;
     });

@@ -11,7 +11,17 @@ export const NAME = 0,
   REMARK = 8,
   COMMAND = 9,
   WRITTEN = 10,
-  FRAGMENT = 11;
+  FRAGMENT = 11,
+  SECONDS = 12,
+  REMARKS = 13,
+  COUNTED = 14;
+// of a remark of the compiler
+export const KIND = 0,
+  PASS = 1,
+  TEXT = 2,
+  PLACE = 3,
+  FIRST = 4,
+  LAST = 5;
 // of a version of a unit
 export const STEP = 0,
   SINCE = 1,

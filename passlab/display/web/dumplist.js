@@ -1,6 +1,6 @@
 // The list of passes of a dump: names, units and verdicts, with a search and filters.
-import { button, el, formatCount, listbox, searchField } from "./dom.js";
-import { ASSUMED, NAME, PARENT, PHASE, UNIT, VERDICT } from "./dumpfields.js";
+import { button, el, formatCount, listbox, plural, searchField } from "./dom.js";
+import { ASSUMED, COUNTED, NAME, PARENT, PHASE, REMARKS, SECONDS, UNIT, VERDICT } from "./dumpfields.js";
 
 /** @import { DumpStepRow } from "./protocol.js" */
 
@@ -89,8 +89,17 @@ export class DumpList {
         el("span", "pl-pass-name", step[PARENT] ? "· " : "", step[NAME].replace(/^(?:\w+::)+/, "")),
         el("span", "pl-time pl-dump-unit", step[UNIT]),
       );
+      if (step[REMARKS]) row.append(el("span", "pl-dump-said", `¶${step[REMARKS]}`));
+      if (step[SECONDS] !== null) row.append(el("span", "pl-time pl-dump-seconds", step[SECONDS]));
       row.dataset.at = String(at);
-      row.title = `${step[NAME]} on ${step[UNIT]}: ${step[VERDICT]}${step[ASSUMED] ? " (assumed)" : ""}`;
+      row.title = [
+        `${step[NAME]} on ${step[UNIT]}: ${step[VERDICT]}${step[ASSUMED] ? " (assumed)" : ""}`,
+        step[REMARKS] ? plural(step[REMARKS], "remark") : "",
+        step[SECONDS] ?? "",
+        ...step[COUNTED].split("; "),
+      ]
+        .filter(Boolean)
+        .join("\n");
       row.setAttribute("role", "option");
       row.setAttribute("aria-selected", String(at === this.at));
       row.classList.toggle("pl-pass-assumed", Boolean(step[ASSUMED])); // the verdict is not in the dump itself

@@ -1,10 +1,12 @@
 // The source of a program beside its passes: a line of it selects what comes from it, in every step, and back.
 import { button, el, options, plural, reveal } from "./dom.js";
-import { DIFF, LINES, SOURCES, STEP, VERDICT } from "./dumpfields.js";
+import { DIFF, FIRST, KIND, LAST, LINES, PASS, PLACE, SOURCES, STEP, TEXT, VERDICT } from "./dumpfields.js";
 
-/** @import { DumpData, UnitVersion } from "./protocol.js" */
+/** @import { DumpData, SaidRow, UnitVersion } from "./protocol.js" */
 
 const MAX_STEPS = 200; // buttons
+const MAX_REMARKS = 50; // of one line
+const SIGNS = /** @type {Record<string, string>} */ ({ passed: "✓", missed: "✕" });
 
 /** The pane with the user's source. */
 export class SourcePane {
@@ -16,6 +18,7 @@ export class SourcePane {
     this.picked = -1; // the number of the picked place
     this.file = "";
     this.at = 0;
+    this.said = /** @type {Map<number, SaidRow[]>} */ (new Map()); // the remarks at each place
     this.version = /** @type {UnitVersion | null} */ (null);
     this.steps = /** @type {number[]} */ ([]); // those that changed what comes from the picked place
     this.files = el("select", "pl-find");
@@ -44,6 +47,7 @@ export class SourcePane {
     this.picked = -1;
     this.steps = [];
     this.element.hidden = !data.places.length;
+    this.said = Map.groupBy(data.said, (one) => one[PLACE]);
     const counts = new Map();
     for (const [file] of data.places) counts.set(file, (counts.get(file) || 0) + 1);
     const weight = (/** @type {string} */ file) => (file in data.sources ? 1e6 : 0) + counts.get(file);
@@ -108,22 +112,32 @@ export class SourcePane {
     this.rows.replaceChildren(
       ...shown.map((line) => {
         const place = numbers.get(line),
-          count = counts.get(place) || 0;
+          count = counts.get(place) || 0,
+          said = (place !== undefined && this.said.get(place)) || [];
         const row = el(
           "div",
           "pl-row pl-source-row",
           el("span", "pl-number", String(line)),
           el("span", "pl-source-count", count ? String(count) : ""),
+          ...(this.said.size ? [el("span", "pl-source-said", signsOf(said))] : []),
           el("span", "pl-text pl-dump-text", texts ? texts[line - 1] : ""),
         );
         if (place === undefined) return row;
         row.dataset.place = String(place);
-        row.title = `${plural(count, "line")} of what is shown from line ${line}`;
+        row.title = [`${plural(count, "line")} of what is shown from line ${line}`, ...said.map(sentence)].join("\n");
         row.classList.toggle("pl-from-source", place === this.picked);
         return row;
       }),
     );
     this.drawFacts(counts.get(this.picked) || 0);
+  }
+
+  /** A remark with the steps that may have made it. @param {SaidRow} one */
+  remark(one) {
+    const steps = [...new Set([one[FIRST], one[LAST]])]
+      .filter(Boolean)
+      .map((number) => button(String(number), () => this.go(number - 1)));
+    return el("div", "pl-source-remark", el("span", "", sentence(one)), ...steps);
   }
 
   /** The facts about the picked line: its lines here, and the steps that changed them. @param {number} count */
@@ -140,8 +154,21 @@ export class SourcePane {
     return this.facts.replaceChildren(
       el("div", "", `line ${line}: ${plural(count, "line")} here, changed by ${plural(this.steps.length, "step")}`),
       el("div", "pl-source-steps", ...steps),
+      ...(this.said.get(this.picked) || []).slice(0, MAX_REMARKS).map((one) => this.remark(one)),
     );
   }
+}
+
+/** The signs of remarks, each with its count: `✓2 ✕1`. @param {SaidRow[]} said */
+function signsOf(said) {
+  const counts = new Map();
+  for (const one of said) counts.set(SIGNS[one[KIND]] || "·", (counts.get(SIGNS[one[KIND]] || "·") || 0) + 1);
+  return [...counts].map(([sign, count]) => `${sign}${count > 1 ? count : ""}`).join("");
+}
+
+/** A remark in words. @param {SaidRow} one */
+export function sentence(one) {
+  return `${one[KIND]}${one[PASS] ? ` ${one[PASS]}` : ""}: ${one[TEXT]}`;
 }
 
 /** The steps that changed, added or removed a line that comes from a place. @param {DumpData} data @param {number} place */

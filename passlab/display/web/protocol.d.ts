@@ -776,8 +776,8 @@ export interface UnitData {
   error?: string;
 }
 
-/** A pass of a dump. `written` are the units that it wrote, `fragment` the lines of what is not a unit. */
-export type DumpStepRow = [name: string, unit: string, verdict: string, assumed: number, since: number, parent: number, phase: string, options: string, remark: string, command: string, written: number[], fragment: number[]];
+/** A pass of a dump. `written` are the units that it wrote, `fragment` the lines of what is not a unit. `counted` is what the compiler counted in the pass. */
+export type DumpStepRow = [name: string, unit: string, verdict: string, assumed: number, since: number, parent: number, phase: string, options: string, remark: string, command: string, written: number[], fragment: number[], seconds: string | null, remarks: number, counted: string];
 
 /** A node of a compiler's own graph; `input` is 1 for one without operands. */
 export type LiveBox = [name: string, text: string, input: number, change: string, key: string];
@@ -809,6 +809,9 @@ export interface Against {
 /** A line of the user's source. */
 export type SourcePlace = [file: string, line: number];
 
+/** A remark of the compiler: its place in the source, -1 without one, and the steps that may have made it. */
+export type SaidRow = [kind: string, pass_name: string, text: string, place: number, first: number, last: number];
+
 /** The passes of another compiler. A graph of a step is the number of another step if it has the same. `places` are the lines of the user's source from which lines of the programs come, and `joins` the sets of them that occur, by their numbers. `sources` has the lines of the files whose text is known. */
 export interface DumpData {
   kind: string;
@@ -826,6 +829,7 @@ export interface DumpData {
   places: SourcePlace[];
   joins: number[][];
   sources: Record<string, string[]>;
+  said: SaidRow[];
   against?: Against;
 }
 
