@@ -19,7 +19,20 @@ from passlab.diffing.matching import Correspondence, Matching, Window, is_carrie
 from passlab.errors import Diagnostic, PassTypeError, counted
 from passlab.ir.attrs import Attrs
 from passlab.ir.equal import structural_equal
-from passlab.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+)
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
@@ -42,11 +55,15 @@ class Change(Enum):
 
 @dataclass(frozen=True)
 class FieldChange:
-    """One field of a node that changed: an attribute, an operand (`args[1]`), the operator, the type."""
+    """One field of a node that changed: an attribute, an operand (`args[1]`), the operator, the type.
+
+    `role` names the field in sentences, as in `operand` or `moving mean`; None for an attribute, which keeps its name.
+    """
 
     name: str
     before: Any
     after: Any
+    role: str | None = None
 
     def __str__(self) -> str:
         return f"{self.name}: {short(self.before)} -> {short(self.after)}"
@@ -301,17 +318,17 @@ def _kind_of_owner(owner_of: Expr | None) -> str:
 def _field_changes(old: Expr, new: Expr, m: Matching) -> Iterator[FieldChange]:
     if type(old) is Call and type(new) is Call:
         if old.op is not new.op and type(old.op) is Op:
-            yield FieldChange("op", old.op, new.op)
+            yield FieldChange("op", old.op, new.op, "operator")
         yield from _attr_changes(old.attrs, new.attrs)
     elif type(old) is Function and type(new) is Function:
         yield from _attr_changes(old.attrs, new.attrs)
     elif type(old) is TupleGetItem and type(new) is TupleGetItem and old.index != new.index:
-        yield FieldChange("index", old.index, new.index)
+        yield FieldChange("index", old.index, new.index, "index")
     elif type(old) is Constant:
-        yield FieldChange("data", old, new)
+        yield FieldChange("data", old, new, "value")
     yield from _operand_changes(old, new, m)
     if old.checked_type_ is not new.checked_type_ and old.checked_type_ is not None and new.checked_type_ is not None:
-        yield FieldChange("type", old.checked_type_, new.checked_type_)
+        yield FieldChange("type", old.checked_type_, new.checked_type_, "type")
 
 
 def _operand_changes(old: Expr, new: Expr, m: Matching) -> Iterator[FieldChange]:
@@ -324,7 +341,8 @@ def _operand_changes(old: Expr, new: Expr, m: Matching) -> Iterator[FieldChange]
         b = b if b is None else resolve(b, source_new)
         if a is None or b is None or b in m.replaced or (partner_of(a, a) is not b and not _same_name(a, b)):
             names = names or _operand_names(new)
-            yield FieldChange(names[i] if i < len(names) else f"args[{i}]", a, b)
+            name = names[i] if i < len(names) else f"args[{i}]"
+            yield FieldChange(name, a, b, _role(new, i, name))
 
 
 def _same_name(a: Expr, b: Expr) -> bool:
@@ -341,6 +359,37 @@ def _operand_names(node: Expr) -> list[str]:
     if isinstance(node, Function):
         return [*(f"params[{i}]" for i in range(len(node.params))), "body"]
     return [name for name in node.field_names if isinstance(getattr(node, name), Expr)]
+
+
+# How sentences name the children of a node. Names of inputs that say nothing become `operand`.
+_OPERANDS = frozenset(("lhs", "rhs", "x", "y", "tensor_a", "tensor_b", "data1", "data2"))
+_INPUTS = {"data": "input", "newshape": "new shape", "sparse_lhs": "left matrix"}
+_ROLES: dict[type[Expr], tuple[str, ...]] = {
+    If: ("condition", "branch", "branch"),
+    Let: ("variable", "value", "body"),
+    TupleGetItem: ("tuple",),
+    RefCreate: ("value",),
+    RefRead: ("reference",),
+    RefWrite: ("reference", "value"),
+    Match: ("matched value",),
+}
+_COUNTED = frozenset(("operand", "argument", "branch", "clause", "field"))  # a node may have several of them
+
+
+def _role(node: Expr, i: int, name: str) -> str:
+    """Return how sentences name the child number `i` of a node, whose field is `name`."""
+    if isinstance(node, Call):
+        if i == 0:
+            return "callee"
+        if not isinstance(node.op, Op):
+            return "argument"
+        if name in _OPERANDS or "[" in name:
+            return "operand"
+        return _INPUTS.get(name) or name.replace("lhs_", "left ").replace("rhs_", "right ").replace("_", " ")
+    if isinstance(node, Function):
+        return "parameter" if i < len(node.params) else "body"
+    roles = _ROLES.get(type(node), ())
+    return roles[i] if i < len(roles) else "clause" if isinstance(node, Match) else "field"
 
 
 def _attr_changes(old: Attrs | None, new: Attrs | None) -> Iterator[FieldChange]:
@@ -451,7 +500,7 @@ def _regrouped_sentences(difference: Diff) -> Iterator[str]:
 
 def _node_sentences(difference: Diff, fused: set[Expr]) -> Iterator[str]:
     seen: dict[Change, Counter[str]] = {kind: Counter() for kind in Change}
-    fields: dict[str, set[str]] = {}
+    fields: dict[str, list[tuple[FieldChange, ...]]] = {}
     crossed: set[Expr] = set()  # a node that left one function for another is a change of both, and counts once
     for node in difference.nodes():
         if isinstance(node.after or node.before, (Function, Tuple)):
@@ -462,15 +511,39 @@ def _node_sentences(difference: Diff, fused: set[Expr]) -> Iterator[str]:
             crossed.add(node.after)
         seen[node.change][node.what] += 1
         if node.change is Change.CHANGED:
-            fields.setdefault(node.what, set()).update(f.name for f in node.fields)
+            fields.setdefault(node.what, []).append(node.fields)
     for kind in (Change.REMOVED, Change.ADDED):
         if seen[kind]:
             yield f"{kind.value} {_counts_sentence(seen[kind])}"
     for what, count in seen[Change.CHANGED].most_common(4):
-        yield f"changed {_join_words(sorted(fields[what])[:4])} of {count} {_plural(what, count)}"
+        yield f"changed {_fields_words(fields[what])} of {count} {_plural(what, count)}"
     moved = sum(seen[Change.MOVED].values())
     if moved:
         yield f"moved {moved} {'node' if moved == 1 else 'nodes'}"
+
+
+def _fields_words(nodes: list[tuple[FieldChange, ...]], most: int = 4) -> str:
+    """Return the fields that changed of nodes of one kind: `both operands`, `the weight or kernel_layout`."""
+    words: dict[tuple[bool, str], int] = {}  # how many nodes changed each
+    for fields in nodes:
+        for (is_attribute, name), many in Counter((f.role is None, f.role or f.name) for f in fields).items():
+            if is_attribute:
+                word = name
+            elif name not in _COUNTED:
+                word = f"the {name}"
+            elif len(nodes) > 1:
+                word = _several(name)
+            else:
+                an = "an" if name[0] in "ao" else "a"
+                word = {1: f"{an} {name}", 2: f"both {_several(name)}"}.get(many, f"{many} {_several(name)}")
+            words[is_attribute, word] = words.get((is_attribute, word), 0) + 1
+    shown = sorted(words, key=lambda word: (-words[word], word))[:most]
+    each = all(words[word] == len(nodes) for word in shown)
+    return _join_words([word for _, word in shown], last="and" if each else "or")
+
+
+def _several(name: str) -> str:
+    return f"{name}es" if name.endswith("ch") else f"{name}s"
 
 
 def _counts_sentence(counts: Counter[str], most: int = 5) -> str:
@@ -484,9 +557,9 @@ def _plural(what: str, count: int) -> str:
     return f"{what}s" if count != 1 and what in _KINDS else what
 
 
-def _join_words(words: list[str], most: int = 6) -> str:
+def _join_words(words: list[str], most: int = 6, last: str = "and") -> str:
     if len(words) > most:
         words = [*words[: most - 1], f"{len(words) - most + 1} more"]
     if not words:
         return "nothing"
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"

@@ -57,6 +57,11 @@ class View:
         """The content of the view, in one line."""
         return ""
 
+    @property
+    def page_title(self) -> str:
+        """The title of a page of the view."""
+        return self.title
+
     def parts(self) -> Iterable[Part]:
         """Return the parts of the view, from top to bottom."""
         raise NotImplementedError

@@ -158,3 +158,39 @@ def test_what_is_looked_for_is_marked_and_counted_while_it_is_typed(pages, chrom
     expect(page.locator(".pl-found")).to_contain_text("2 of ")
     expect(page.locator(".pl-row-found")).to_contain_text("relu")
     page.close()
+
+
+@pytest.mark.parametrize("name", ["module", "blame", "diff", "graph", "pipeline"])
+def test_on_paper_a_view_is_whole_and_nothing_is_clipped(name, pages, chrome):
+    page = chrome.new_page(viewport={"width": 794, "height": HEIGHT}, color_scheme="dark")
+    page.goto(pages[name].as_uri())
+    expect(page.locator(".pl-first")).to_have_count(0)
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    paper = page.locator(".pl-paper")
+    expect(paper).to_be_visible()
+    expect(page.locator("#host")).to_be_hidden()
+    clipped = """paper => [...paper.querySelectorAll("*")].filter((one) =>
+      !one.closest("svg") && (one.clientHeight && one.scrollHeight > one.clientHeight + 1 && getComputedStyle(one).overflowY !== "visible"
+        || one.getBoundingClientRect().right > innerWidth + 1)).map((one) => one.outerHTML.slice(0, 90))"""
+    assert paper.evaluate(clipped) == []
+    assert paper.locator("details:not([open])").count() == 0
+    if name == "pipeline":
+        assert page.title() == "Recording: InferType, SimplifyInference, FuseOps"
+        for text in ("1 InferType", "2 SimplifyInference", "3 FuseOps", "The program at the end"):
+            expect(paper.get_by_text(text, exact=True).first).to_be_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    expect(paper).to_have_count(0)
+    page.close()
+
+
+def test_the_colours_of_a_graph_are_named(pages, chrome):
+    page = chrome.new_page(viewport={"width": 1400, "height": HEIGHT})
+    page.goto(pages["graph"].as_uri())
+    legend = page.locator(".pl-colour-legend")
+    expect(legend.get_by_text("heavy")).to_be_visible()
+    page.get_by_label("Legend: what the colours mean").select_option("kind")
+    expect(legend).to_have_text("fused function")
+    page.get_by_label("Legend: what the colours mean").select_option("output bytes")
+    expect(legend).to_be_hidden()
+    page.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import stat
 import sys
 import textwrap
@@ -10,11 +11,14 @@ import textwrap
 import pytest
 
 import passlab
-from passlab import limits
+from passlab import limits, transform
 from passlab.display import graph_view, recording_view
 from passlab.display.graphs import layout as layouts
 from passlab.display.graphs.dataflow import dataflow, fold_chains, fold_groups, truncate
+from passlab.display.graphs.families import FAMILIES, HUE_OF, family_of
 from passlab.display.graphs.layout import LayoutError, lay_out, skeleton
+from passlab.display.pages.scripts import WEB
+from passlab.display.palette import HUES
 from tests.display.programs import hostile, network
 
 
@@ -227,3 +231,24 @@ def test_an_overlay_of_a_recording_follows_its_nodes_through_the_passes():
         ]
         assert any("relu" in name for name in named), event.name
         assert not any(name == "exp" for name in named), event.name
+
+
+def test_pictures_widgets_and_legends_have_one_colour_for_each_family():
+    script = (WEB / "graphcolours.js").read_text()
+    assert tuple(re.findall(r'"(\w+)"', script.partition("FAMILIES = [")[2].partition("]")[0])) == FAMILIES
+    styles = (WEB / "graphs.css").read_text()
+    assert tuple(re.findall(r"\.pl-family-\d \{ --pl-kind: var\(--pl-(\w+)\)", styles)) == HUE_OF[1:]
+    text = "def @main(%x: Tensor[(1, 4), float32], %w: Tensor[(4, 4), float32]) { nn.relu(nn.dense(%x, %w)) }"
+    view = graph_view(transform.InferType()(passlab.parse(text)))
+    drawing, static = view.svg(), view.html()
+    for family, name in (("heavy", "nn.dense"), ("activation", "nn.relu")):
+        hue = HUES[HUE_OF[FAMILIES.index(family)]]
+        assert re.search(rf'fill="{hue}"[^>]*>{name}<', drawing), name
+        assert re.search(rf"color:{hue}[^>]*>■ </span><span>{family}<", static), family
+
+
+@pytest.mark.parametrize(
+    ("name", "family"), [("expand_dims", "movement"), ("exp", "activation"), ("nn.softmax", "normalisation"), ("max", "reduction")]
+)  # fmt: skip
+def test_an_operator_has_the_family_of_what_it_does(name, family):
+    assert family_of(name) == family

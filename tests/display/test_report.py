@@ -74,7 +74,13 @@ def test_a_report_tells_passes_differences_and_the_last_program(tmp_path):
     rec.to_html(tmp_path / "report.html", static=True)
     page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
     shown = "".join(page.texts)
-    for part in ("Recording of net", "2 of 2 passes ran, 1 changed", "2 FoldConstant", "multiply", "add(%0, 6f"):
+    for part in (
+        "net: InferType, FoldConstant",
+        "2 of 2 passes ran, 1 changed",
+        "2 FoldConstant",
+        "multiply",
+        "add(%0, 6f",
+    ):
         assert part in shown, part
 
 

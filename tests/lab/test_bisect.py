@@ -297,7 +297,7 @@ def test_the_rewrite_that_broke_the_program_is_found(factor, good):
 
 
 def test_the_rewrites_of_a_users_pass_have_no_rule_and_are_found_too(net):
-    assert str(lab.bisect(net, [SWAPS]).rewrite) == "rewrite 1 of 1, changed lhs and rhs of 1 subtract"
+    assert str(lab.bisect(net, [SWAPS]).rewrite) == "rewrite 1 of 1, changed both operands of 1 subtract"
     raising = lab.bisect(net, [refusing("Refuses", "tanh")]).rewrite
     assert str(raising) == "the rewrite of `tanh`, which raised"
     assert lab.bisect(net, "InferType").rewrite is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import passlab
@@ -11,6 +13,7 @@ from passlab.diffing.matching import Matching
 from passlab.errors import PasslabError
 from passlab.ir.expr import Call, Function
 from passlab.ir.walk import post_order
+from tests.passes.docstring_programs import Case, all_cases
 from tests.passes.law_programs import PROGRAMS
 
 NET = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) {
@@ -173,3 +176,43 @@ def test_functions_named_by_a_hash_are_counted_and_others_listed() -> None:
     before = passlab.IRModule({"main": f})
     after = passlab.IRModule({"main": f, "123": f, "456": f, "named": f})
     assert str(diff(before, after).summary).startswith("added @named and 2 functions")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("exp(%x) + %x", "tanh(%x) + %x", "changed an operand of 1 add"),
+        ("exp(%x) + exp(%x)", "tanh(%x) + tanh(%x)", "changed both operands of 1 add"),
+        ("(exp(%x) + 1f) + 1f", "(tanh(%x) + 1f) + 1f", "changed an operand of 1 add"),
+        ("nn.relu(exp(%x))", "nn.relu(tanh(%x))", "changed the input of 1 nn.relu"),
+        ("nn.softmax(exp(%x), axis=0)", "nn.softmax(tanh(%x), axis=1)", "changed the input and axis of 1 nn.softmax"),
+        ("nn.dense(%x, exp(%x))", "nn.dense(%x, tanh(%x))", "changed the weight of 1 nn.dense"),
+        ("(exp(%x) + 1f, exp(%x) + 2f)", "(tanh(%x) + 1f, tanh(%x) + 2f)", "changed operands of 2 add"),
+        ("(nn.softmax(exp(%x), axis=0), nn.softmax(%x, axis=1))", "(nn.softmax(tanh(%x), axis=0), nn.softmax(%x, axis=0))",
+         "changed the input or axis of 2 nn.softmax"),
+        ("if (True) { exp(%x) } else { %x }", "if (True) { tanh(%x) } else { %x }", "changed a branch of 1 if"),
+        ("ref_read(ref(exp(%x)))", "ref_read(ref(tanh(%x)))", "changed the value of 1 ref"),
+        ("@f(exp(%x))", "@f(tanh(%x))", "changed an argument of 1 call"),
+    ],
+)  # fmt: skip
+def test_a_sentence_names_fields_in_words(before, after, said):
+    whole = """
+    def @f(%y: Tensor[(3, 3), float32]) {{ %y }}
+    def @main(%x: Tensor[(3, 3), float32]) {{ {} }}"""
+    assert said in diff(*(passlab.parse(whole.format(body)) for body in (before, after))).summary.split("; ")
+
+
+@pytest.mark.parametrize("case", [case for case in all_cases() if case.after], ids=str)
+def test_no_sentence_about_a_standard_pass_names_a_field_of_a_class(case: Case):
+    after = passlab.parse(case.after or "")
+    difference = diff(passlab.parse(case.before), after)
+    attributes = {name for node in difference.nodes(Change.CHANGED) if isinstance(node.after, Call)
+                  for attrs in (node.before.attrs, node.after.attrs) if attrs is not None for name, _ in attrs.items()}  # fmt: skip
+    for fields, _ in re.findall(r"changed (.*?) of (\d+)", difference.summary):
+        for field in re.split(", | and | or ", fields):
+            words = field.split(" ", 1)
+            if words[0] in ("the", "a", "an", "both") or words[0].isdecimal():
+                assert re.fullmatch("[a-z ]+", words[1]), field
+                assert not {"lhs", "rhs", "data"} & set(words[1].split()), field
+            else:
+                assert field in attributes or field in ("operands", "arguments", "branches", "clauses"), field

@@ -20,7 +20,7 @@ def names(table):
 
 def test_passes_that_would_change_the_program_are_told_with_what_they_would_do():
     table = {row["pass"]: row["what_it_would_do"] for row in lab.prospects(passlab.parse(NET))}
-    assert table["FoldConstant"] == "removed 2 constants and 1 multiply; added 1 constant; changed rhs of 1 add"
+    assert table["FoldConstant"] == "removed 2 constants and 1 multiply; added 1 constant; changed an operand of 1 add"
     assert table["CanonicalizeOps"].startswith("removed 1 nn.bias_add; added 1 add")
     assert "FuseOps" in table
     assert not {"InferType", "SimplifyInference", "ForwardFoldScaleAxis"} & set(table)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from passlab.display.graphs.dataflow import Dataflow
+from passlab.display.graphs.dataflow import BoxGroup, Dataflow
+from passlab.display.graphs.families import HUE_OF
 from passlab.display.graphs.layout import GraphLayout
 from passlab.display.html import Markup, join, tag
 from passlab.display.palette import HUES
@@ -31,10 +32,11 @@ CHAR, LINE, PAD_X, PAD_Y = 6.7, 15.0, 11.0, 6.0
 
 
 class Caption(NamedTuple):
-    """The lines of a box, the first one its name, and its change in a diff ("" for none)."""
+    """The lines of a box, the first one its name, its change in a diff ("" for none), and the number of its family."""
 
     lines: tuple[str, ...]
     change: str
+    family: int = 0
 
 
 def box_size(lines: tuple[str, ...]) -> tuple[float, float]:
@@ -51,7 +53,7 @@ def draw(
         for box, caption in zip(graph.boxes, captions, strict=True)
     )
     parts = [
-        *(_group(group.name, at.groups[group.number]) for group in graph.groups if group.number in at.groups),
+        *(_group(group, at.groups[group.number]) for group in graph.groups if group.number in at.groups),
         draw_arrows([points for points in at.arrows if len(points) >= 8]),
         tag("g", *boxes, text_anchor="middle", fill=INK),
     ]
@@ -69,8 +71,9 @@ def draw(
     )
 
 
-def _group(name: str, sides: tuple[float, float, float, float]) -> Markup:
+def _group(group: BoxGroup, sides: tuple[float, float, float, float]) -> Markup:
     x0, y0, x1, y1 = sides
+    colour = _KINDS.get(group.kind, TEAL)
     frame = tag(
         "rect",
         x=x0,
@@ -78,12 +81,12 @@ def _group(name: str, sides: tuple[float, float, float, float]) -> Markup:
         width=x1 - x0,
         height=y1 - y0,
         rx=8,
-        fill="#8f5bd8",
+        fill=colour,
         fill_opacity=0.07,
-        stroke="#8f5bd8",
+        stroke=colour,
         stroke_opacity=0.5,
     )
-    return join([frame, tag("text", name, x=x0 + 8, y=y0 + 13, fill=VIOLET)])
+    return join([frame, tag("text", group.name, x=x0 + 8, y=y0 + 13, fill=colour)])
 
 
 def draw_arrows(arrows: Sequence[Sequence[float]]) -> Markup:
@@ -127,7 +130,7 @@ def _head(points: Sequence[float]) -> str:
 def draw_box(kind: str, caption: Caption, place: tuple[float, float], size: tuple[float, float]) -> Markup:
     """Return a box with its lines, and the mark of its change, for a group whose text is in the middle and in `INK`."""
     (x, y), (width, height) = place, size
-    colour = _KINDS.get(kind, MUTED)
+    colour = HUES[HUE_OF[caption.family]] if caption.family else _KINDS.get(kind, MUTED)
     edge = _CHANGES.get(caption.change, colour)
     round_ = height / 2 if kind in ("input", "constant", "output") else 6
     looks = {"fill_opacity": 0.14, "stroke_width": 1.6} if caption.change else {"fill_opacity": 0.06}

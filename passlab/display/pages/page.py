@@ -49,6 +49,16 @@ const model = {
 };
 await render({ model, el: host });
 first.remove();
+// On paper the view is its static form: all of it, with every fold open.
+addEventListener("beforeprint", () => {
+  const paper = document.createElement("div");
+  const rest = new DOMParser().parseFromString(document.querySelector("noscript").textContent, "text/html");
+  paper.className = "pl-paper";
+  paper.append(first.cloneNode(true), ...rest.body.childNodes);
+  for (const fold of paper.querySelectorAll("details")) fold.open = true;
+  document.body.append(paper);
+});
+addEventListener("afterprint", () => document.querySelector(".pl-paper")?.remove());
 const here = document.activeElement === document.body && host.querySelector("[tabindex='0']");
 if (here) here.focus({ preventScroll: true, focusVisible: false }); // the page is the view: keys are meant for it
 // A page of something that still runs asks its server for the next data, until there is no more.
@@ -60,6 +70,17 @@ for (let version = state.live; version; ) {
   } catch { version = 0; } // the server has gone: what is here stays
 }
 }"""
+# Paper has no colour scheme and scrolls nothing: boxes are as long as their content, long lines wrap, pictures shrink.
+_PAPER = """@media print {
+html { color-scheme: light; } body { margin: 0; max-width: none; padding: 0; }
+* { max-height: none !important; overflow: visible !important; }
+pre, pre * { white-space: pre-wrap !important; overflow-wrap: anywhere; }
+img, svg { max-width: 100% !important; height: auto; }
+details::details-content { content-visibility: visible; block-size: auto; }
+summary, strong { break-after: avoid; }
+body:has(> .pl-paper) > #host { display: none; }
+}
+@media screen { .pl-paper { display: none; } }"""
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy"
@@ -72,7 +93,8 @@ html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body
 .passlab:has(> .pl-pane > .pl-scroll) {{ display: flex; flex-direction: column; max-height: calc(100vh - 48px); }}
 .passlab:has(> .pl-pane > .pl-scroll) > * {{ flex: none; }}
 .passlab > .pl-pane:has(> .pl-scroll) {{ flex: 0 1 auto; display: flex; flex-direction: column; min-height: 0; }}
-.passlab > .pl-pane > .pl-scroll {{ min-height: 0; max-height: none; }}</style></head>
+.passlab > .pl-pane > .pl-scroll {{ min-height: 0; max-height: none; }}
+{paper}</style></head>
 <body><div id="host">{first}</div><noscript><style>.pl-first {{ max-height: none }}</style>{rest}</noscript>
 <script type="application/json" id="state">{state}</script>
 <script type="module">{script}{host}</script></body></html>
@@ -86,8 +108,8 @@ _STATIC = """<!doctype html>
 <title>{title}</title><style>
 :root {{ color-scheme: light dark }}
 body {{ margin: 2rem auto; max-width: 76rem; padding: 0 1rem; font: 14px/1.5 system-ui, sans-serif }}
-h1 {{ font-size: 1.5rem }} table {{ border-collapse: collapse }} @media print {{ body {{ margin: 0 }} }}
-</style></head>
+h1 {{ font-size: 1.5rem }} table {{ border-collapse: collapse }}
+{paper}</style></head>
 <body><h1>{title}</h1>
 {body}
 </body></html>
@@ -122,7 +144,8 @@ def document(view: View, answers: Answers | None = None, more: Iterable[Markup] 
     first = next((at for at, part in enumerate(parts) if at and not part.first), len(parts))
     assert not re.search("<(?:/?script|!--)", code, re.IGNORECASE)  # these would end the script element early
     return _PAGE.format(
-        title=escape(data["title"]),
+        title=escape(view.page_title),
+        paper=_PAPER,
         connect=" connect-src 'self';" if live else "",
         style=style(),
         state=state.replace("<", "\\u003c"),  # a name with `</script>` would end the element
@@ -135,7 +158,7 @@ def document(view: View, answers: Answers | None = None, more: Iterable[Markup] 
 
 def static_document(title: str, *body: Markup) -> str:
     """Return static HTML as a page without any script."""
-    return _STATIC.format(title=escape(title), body=with_shared_styles(join(body, "\n")))
+    return _STATIC.format(title=escape(title), paper=_PAPER, body=with_shared_styles(join(body, "\n")))
 
 
 def write(view: View, path: str | os.PathLike[str], answers: Answers | None = None) -> None:

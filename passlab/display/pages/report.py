@@ -14,6 +14,7 @@ from passlab.atomic_file import write_text
 from passlab.display.html import Markup, tag
 from passlab.display.pages.page import document, static_document
 from passlab.display.pages.page_answers import page_answers
+from passlab.display.palette import PROSE
 from passlab.display.view import checked_view
 from passlab.display.views.module import module_view
 from passlab.display.views.recording import RecordingView
@@ -26,16 +27,15 @@ if TYPE_CHECKING:
 
 def report_html(recording: Recording) -> str:
     """Return a recording as a complete HTML document: what each pass did, the differences, the program at the end."""
-    title = f"Recording of {recording.name}" if recording.name else "Recording"
     view = RecordingView(recording)
-    return static_document(title, view.html(), *_at_the_end(view))
+    return static_document(view.page_title, view.html(), *_at_the_end(view))
 
 
 def _at_the_end(shown: RecordingView) -> Iterator[Markup]:
     """Yield the program that a recording ended with, under its heading: with the lines that its view has printed."""
     recording = shown.recording
     last = "The program so far" if recording.error is not None else "The program at the end"
-    yield tag("p", tag("strong", last))
+    yield tag("div", tag("strong", last), style=f"{PROSE};margin:16px 0 4px")
     program = module_view(recording.last)
     program.lines = shown.lines(recording.last)
     yield program.html()

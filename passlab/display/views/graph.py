@@ -7,9 +7,9 @@ operator.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cached_property
 from math import ceil
 from typing import Any
 
@@ -19,13 +19,15 @@ from passlab.diffing.diff import Change, Diff
 from passlab.diffing.matching import Window
 from passlab.display.graphs.dataflow import Box, Dataflow, dataflow, first_nodes, fold_chains, fold_groups, truncate
 from passlab.display.graphs.drawing import Caption, box_size, draw
+from passlab.display.graphs.families import FAMILIES, HUE_OF, family
 from passlab.display.graphs.frames import is_program
 from passlab.display.graphs.layout import LayoutError, lay_out_all
 from passlab.display.graphs.repeats import GraphPiece, Item, structure
 from passlab.display.graphs.sheet import PlacedPiece, pack, parts_of, place
-from passlab.display.html import Markup
+from passlab.display.html import Markup, join, tag
 from passlab.display.nodes import number_of
-from passlab.display.parts import Drawing, Gap, Part, Sentence
+from passlab.display.palette import HUES, MUTED, PROSE
+from passlab.display.parts import Drawing, Gap, HtmlOnly, Part, Sentence
 from passlab.display.protocol.programs import (
     ArrowRow,
     BoxRow,
@@ -41,7 +43,6 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Var
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
 from passlab.ir.types import FuncType
 from passlab.ir.walk import post_order
 from passlab.lab.recordings.lineage import diff
@@ -54,6 +55,24 @@ STATIC_WINDOW = (1000.0, 520.0)  # pixels of the picture in static HTML
 READ = 4  # nodes of a program that are read, for each that may be drawn
 FOLD_AT = 120  # boxes above which fused functions start folded
 WIDEST = 34  # characters of one line in a box
+
+
+class Legend(Part):
+    """What the colours of a graph mean: the families of operators that it has, by number."""
+
+    def __init__(self, families: Sequence[int]) -> None:
+        self.families = families
+
+    def lines(self) -> list[str]:
+        return [", ".join(FAMILIES[number] for number in self.families)]
+
+    def html(self) -> Markup:
+        names = [
+            join([tag("span", "■ ", style=f"color:{HUES[HUE_OF[number]]}"), tag("span", FAMILIES[number])])
+            for number in self.families
+        ]
+        parts = [tag("span", name, style="margin-right:14px;white-space:nowrap") for name in names]
+        return tag("div", *parts, style=f"{PROSE};font-size:12px;color:{MUTED}")
 
 
 class GraphView(View):
@@ -121,7 +140,11 @@ class GraphView(View):
                 return tuple(map(_cut, program_lines(box, program, _type_text(box).removesuffix(" float32"))))
 
         return [
-            Caption((*lines(box), *self._note(box)), self.changes.get(box.expr, "") if box.expr is not None else "")
+            Caption(
+                (*lines(box), *self._note(box)),
+                self.changes.get(box.expr, "") if box.expr is not None else "",
+                family(box),
+            )
             for box in self.graph.boxes
         ]
 
@@ -168,6 +191,9 @@ class GraphView(View):
         yield Sentence(f"Dataflow: {self.title}.", "muted")
         yield Gap()
         yield Drawing(self._draw, f"dataflow graph: {self.title}", self._words(), fits=False)
+        families = sorted({caption.family for caption in self.captions} - {0})
+        if families:
+            yield HtmlOnly(Legend(families))
 
     def _draw(self) -> Markup:
         if self.sheet is not None:
@@ -208,7 +234,7 @@ class GraphView(View):
             "boxes": [
                 BoxRow(
                     *(*size, self._kind(box), caption.change, -1 if box.group is None else box.group),
-                    *(list(caption.lines), self._tip(box), _box_nodes(box), family(box)),
+                    *(list(caption.lines), self._tip(box), _box_nodes(box), caption.family),
                 )
                 for box, caption, size in zip(self.graph.boxes, self.captions, self.sizes, strict=True)
             ],
@@ -389,46 +415,3 @@ def _names(graph: Dataflow) -> list[str]:
         taken[box.name] += 1
         names.append(box.name if counts[box.name] == 1 else f"{box.name}#{taken[box.name]}")
     return names
-
-
-# ---------------------------------------------------------------- families of operators, for colour
-# The family follows from the words in an operator's name, so that new operators have one as well.
-# The heaviest first, after `other`.
-FAMILIES = ("other", "heavy", "pooling", "normalisation", "activation", "arithmetic", "movement", "reduction")
-_WORDS = (
-    ("heavy", ("conv", "dense", "matmul", "einsum", "attention", "recurrent", "lstm", "sparse_dense")),
-    ("pooling", ("pool", "upsampling", "resize")),
-    ("normalisation", ("norm", "softmax", "dropout", "lrn")),
-    ("activation", ("relu", "sigmoid", "tanh", "gelu", "elu", "clip", "prelu", "silu", "erf", "exp")),
-    ("movement", ("reshape", "transpose", "squeeze", "expand_dims", "concatenate", "split", "slice", "flatten", "take",
-                  "gather", "pad", "layout", "tile", "repeat", "broadcast", "cast", "stack", "strided", "copy")),
-    ("reduction", ("sum", "mean", "max", "min", "argmax", "argmin", "prod", "variance", "all", "any")),
-)  # fmt: skip
-_ARITHMETIC = frozenset(
-    ("add", "subtract", "multiply", "divide", "power", "sqrt", "rsqrt", "negative", "bias_add", "abs")
-)
-
-
-def family(box: Box) -> int:
-    """Return the number of the family of a box; a fused function has the family of its heaviest operator."""
-    if box.kind == "op" and isinstance(box.expr, Call) and isinstance(box.expr.op, Op):
-        return FAMILIES.index(family_of(box.expr.op.name))
-    if box.kind == "fused":
-        numbers = [FAMILIES.index(family_of(name.strip())) for name in box.name.split("·")]
-        return min((number for number in numbers if number), default=0)
-    return 0
-
-
-@cache
-def family_of(name: str) -> str:
-    """Return the family of an operator by its name."""
-    last = name.rpartition(".")[2]
-    if last in _ARITHMETIC:
-        return "arithmetic"
-    for kind, words in _WORDS:
-        if kind == "reduction":
-            if last in words:
-                return kind
-        elif any(word in last for word in words):
-            return kind
-    return "arithmetic" if last in ("maximum", "minimum", "floor", "ceil", "round", "log", "sin", "cos") else "other"

@@ -183,6 +183,7 @@ def _node_of(frame: FrameType) -> str:
 STATIC_NODES = 1500  # nodes of the programs whose diffs static HTML shows, folded
 PAGE_BOXES = 4000  # of the graphs that a page holds
 STATIC_LINES = 60  # lines of each
+TITLE_PASSES = 6  # that the title of a page names
 ONLY_TYPES = "only types were inferred"  # what `Diff.summary` says of passes such as InferType
 DIFF_NODES = 8000  # nodes of all changed programs up to which the static form next to a widget describes each diff
 LARGE = 2500  # nodes of all programs together above which a widget starts with one step and asks for the rest
@@ -218,6 +219,14 @@ class RecordingView(View):
         """How many passes ran, changed the program, were skipped and failed."""
         summary = self.recording.summary()
         return f"{self.recording.name}: {summary}" if self.recording.name else summary
+
+    @property
+    def page_title(self) -> str:
+        """The program and its pipeline: `net: InferType, FuseOps`."""
+        passes = [event.name for event in self.recording.steps if event.status != "input"]
+        if len(passes) > TITLE_PASSES:
+            passes[TITLE_PASSES - 1 :] = [f"{len(passes) - TITLE_PASSES + 1} more"]
+        return f"{self.recording.name or 'Recording'}: {', '.join(passes) or 'no pass'}"
 
     def lines(self, mod: IRModule) -> ProgramLines:
         """The lines of one of the recorded modules."""

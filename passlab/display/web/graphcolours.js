@@ -1,6 +1,11 @@
 // What the colours of a graph's boxes mean: families of operators, kinds of boxes, or a series of numbers.
 import { el, options } from "./dom.js";
 
+/** @import { GraphData } from "./protocol.js" */
+
+// By number, as in families.py; the kinds of boxes that a legend names, each by a class of the style sheet.
+const FAMILIES = ["other", "heavy", "pooling", "normalisation", "activation", "arithmetic", "movement", "reduction"],
+  KINDS = { op: "operator", call: "call", fused: "fused function", branch: "branch", ref: "reference" };
 const FIXED = ["family", "kind"],
   STRONGEST = 65; // percent of ink of the largest number
 
@@ -14,17 +19,34 @@ export class Colours {
     this.element.setAttribute("aria-label", "Legend: what the colours mean");
     this.element.addEventListener("change", () => {
       this.name = this.element.value;
+      this.explain();
       onChange();
     });
+    this.legend = el("div", "pl-colour-legend");
+    this.boxes = /** @type {GraphData["boxes"]} */ ([]);
   }
 
-  /** Set the selectable series of a graph. @param {Record<string, (number | null)[]>} values by box */
-  show(values) {
+  /** Set the selectable series of a graph. @param {GraphData} data */
+  show({ boxes, values }) {
     this.values = values;
+    this.boxes = boxes;
     const names = [...FIXED, ...Object.keys(values)];
     this.element.replaceChildren(...options(names, (name) => `colour: ${name}`));
     if (!names.includes(this.name)) this.name = FIXED[0];
     this.element.value = this.name;
+    this.explain();
+  }
+
+  /** Name each colour of the boxes. */
+  explain() {
+    const present = new Set(this.boxes.map((box) => (this.name === "kind" ? `is-${box[2]}` : `family-${box[8]}`)));
+    const named =
+      this.name === "kind"
+        ? Object.entries(KINDS).map(([kind, name]) => [`is-${kind}`, name])
+        : FAMILIES.map((name, number) => [`family-${number}`, name]).slice(1);
+    const shown = FIXED.includes(this.name) ? named.filter(([kind]) => present.has(kind)) : [];
+    this.legend.replaceChildren(...shown.map(([kind, name]) => el("span", "", el("i", `pl-${kind}`), name)));
+    this.legend.hidden = !shown.length;
   }
 
   /** Colour boxes from light to strong by the selected series; without one the style sheet does it. @param {Map<number, SVGElement>} boxes */

@@ -58,6 +58,7 @@ export class GraphPane {
     this.tools = el(
       "div",
       "pl-tools",
+      this.colours.legend,
       this.colours.element,
       button("unfold every repeat (f)", () => this.toggleAll(), ICONS.fold),
       button("larger (+)", () => this.zoom(1.25), ICONS.plus),
@@ -167,7 +168,7 @@ export class GraphPane {
       this.outputs[source].push(target);
     }
     this.parents = new Map(data.groups.map(([number, parent]) => [number, parent]));
-    this.colours.show(data.values);
+    this.colours.show(data);
     if (!this.canvas.clientWidth) return; // `onResize` draws as soon as there is room
     this.arrange();
     if (!this.keepOffset(offset) && !this.fitted) this.showInitial();

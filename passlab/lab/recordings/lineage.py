@@ -135,7 +135,7 @@ def diff(before: Any, after: Any) -> Diff:
 
     >>> before = passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }")
     >>> lab.diff(before, transform.FoldConstant()(before)).summary
-    'removed 2 constants and 1 add; added 1 constant; changed rhs of 1 multiply'
+    'removed 2 constants and 1 add; added 1 constant; changed an operand of 1 multiply'
     """
     shared = lineage_of(before, after) if isinstance(before, IRModule) and isinstance(after, IRModule) else None
     return diff_of_strangers(before, after, shared)

@@ -477,7 +477,7 @@ def record(
     >>> [step.name for step in rec.steps if step.changed]
     ['FoldConstant', 'FuseOps']
     >>> rec["FoldConstant"].diff().summary
-    'removed 2 constants and 1 add; added 1 constant; changed rhs of 1 multiply'
+    'removed 2 constants and 1 add; added 1 constant; changed an operand of 1 multiply'
     """
     if not isinstance(instruments, Iterable):
         raise PassTypeError(Diagnostic("instruments must be a list", hint="write `instruments=[...]`"))
