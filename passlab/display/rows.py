@@ -225,7 +225,7 @@ class Counts(Part):
         items = []
         for name, old, new in self.counts:
             change = tag("span", f"{old} → {new}", style=f"color:{ROWS['+' if new > old else '-'][1]}")
-            items.append(tag("span", f"{name} ", change, style="margin-right:16px;white-space:nowrap"))
+            items.append(tag("span", f"{name} ", change, style="margin-right:16px;display:inline-block"))
         return tag("div", *items, style=f"{CODE};color:{MUTED}")
 
 

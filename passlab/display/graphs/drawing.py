@@ -86,7 +86,9 @@ def _group(group: BoxGroup, sides: tuple[float, float, float, float]) -> Markup:
         stroke=colour,
         stroke_opacity=0.5,
     )
-    return join([frame, tag("text", group.name, x=x0 + 8, y=y0 + 13, fill=colour)])
+    room = max(1, int((x1 - x0 - 12) / CHAR))
+    name = group.name if len(group.name) <= room else f"{group.name[: room - 1]}…"
+    return join([frame, tag("text", name, x=x0 + 8, y=y0 + 13, fill=colour)])
 
 
 def draw_arrows(arrows: Sequence[Sequence[float]]) -> Markup:

@@ -71,7 +71,7 @@ class Legend(Part):
             join([tag("span", "■ ", style=f"color:{HUES[HUE_OF[number]]}"), tag("span", FAMILIES[number])])
             for number in self.families
         ]
-        parts = [tag("span", name, style="margin-right:14px;white-space:nowrap") for name in names]
+        parts = [tag("span", name, style="margin-right:14px;display:inline-block") for name in names]
         return tag("div", *parts, style=f"{PROSE};font-size:12px;color:{MUTED}")
 
 
