@@ -22,6 +22,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from string import ascii_lowercase, digits
 from typing import Any
 
 from passlab.atomic_file import make_folder, write_bytes, write_text
@@ -64,25 +65,23 @@ def grade(
 ) -> list[Grade]:
     """Grade all submissions in a folder, `jobs` at once (0: one for each processor).
 
-    `lessons` selects some, so that one not handed in is *missing*. Raises `PasslabError` for a folder that holds none.
+    `lessons` selects some, so that one not handed in is *missing*; so is each lesson of a student who handed in none.
+    Raises `PasslabError` for a folder without submissions.
     """
     with tempfile.TemporaryDirectory(prefix="passlab-grade-") as scratch:
+        submissions = _submissions(folder, Path(scratch))
+        handed_in = sorted({number for notebooks in submissions.values() for number in notebooks})
         work = [
-            (student, number, path)
-            for student, notebooks in _submissions(folder, Path(scratch)).items()
-            for number, path in _of_lessons(lessons, notebooks)
+            (student, number, notebooks.get(number))
+            for student, notebooks in submissions.items()
+            for number in [label_of(lesson) for lesson in lessons] or sorted(notebooks) or handed_in
         ]
-        if not work:
+        if not handed_in:
             hint = "a submission is a folder, a zip file or a notebook, named by the student"
             raise PasslabError(Diagnostic("no submission was found", found=str(folder), hint=hint))
         with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
             graded = pool.map(lambda item: _graded(item[0], item[1], item[2], seconds, megabytes), work)
             return [one for notebook in graded for one in notebook]
-
-
-def _of_lessons(lessons: Sequence[int | str], notebooks: dict[str, Path]) -> list[tuple[str, Path | None]]:
-    """Return the notebooks of these lessons, None for one not handed in; without lessons, all that were handed in."""
-    return [(number, notebooks.get(number)) for number in [label_of(lesson) for lesson in lessons] or sorted(notebooks)]
 
 
 def _submissions(folder: Path, scratch: Path) -> dict[str, dict[str, Path]]:
@@ -101,12 +100,30 @@ def _submissions(folder: Path, scratch: Path) -> dict[str, dict[str, Path]]:
             student, _, lesson = path.stem.partition("_")
             if match := re.match(r"(\d\d[a-z]?)-", lesson):
                 found.setdefault(student, {})[match[1]] = path
-    return {student: notebooks for student, notebooks in found.items() if notebooks}
+            else:
+                found.setdefault(path.stem, {}).update(_notebooks([path]))
+    return found
 
 
 def _notebooks(paths: Iterable[Path]) -> dict[str, Path]:
-    """Return the notebooks of lessons that have exercises."""
-    return {number: path for number, path in notebooks_by_lesson(paths).items() if number in LESSONS}
+    """Return the notebooks of lessons that have exercises, by their names, or by the lesson in the code of others."""
+    files = sorted(path for path in paths if path.suffix == ".ipynb")
+    named = notebooks_by_lesson(files)
+    renamed = {number: path for path in files if path not in named.values() if (number := _lesson_in(path))}
+    return {number: path for number, path in (renamed | named).items() if number in LESSONS}
+
+
+def _lesson_in(notebook: Path) -> str:
+    """Return the label of the lesson that a notebook asks for in its code, "" if it asks for none."""
+    try:
+        if notebook.stat().st_size > LARGEST:
+            return ""
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return ""  # no notebook
+    asked = re.search(r"""^\w+ = lesson\(["']?(\d{1,2}[a-z]?)["']?\)""", code, re.MULTILINE)
+    return f"{int(asked[1].rstrip(ascii_lowercase)):02d}{asked[1].lstrip(digits)}" if asked else ""
 
 
 def _unpacked(path: Path, folder: Path) -> list[Path]:

@@ -112,6 +112,23 @@ def test_a_notebook_that_an_editor_of_windows_has_saved_is_graded(tmp_path):
     assert outcomes == {"ada": "right", "bob": "right"}
 
 
+def test_nobody_who_handed_in_is_left_out(tmp_path, monkeypatch):
+    """A notebook with another name is found by the lesson in its code, and whoever handed in none is missing."""
+    folder = tmp_path / "class"
+    submission(folder / "ann" / "Copy of Reading Relay (2).ipynb", RIGHT)
+    submission(folder / "My homework.ipynb", RIGHT)
+    (folder / "bob").mkdir()
+    (folder / "bob" / "broken.ipynb").write_text('{"cells": [')
+    (folder / "eve.zip").write_text("no archive")
+    monkeypatch.setattr(
+        grading, "_graded", lambda student, number, path, *limits: [(student, number, path is not None)]
+    )
+    for lessons in ([2], []):
+        graded = {(student, number): found for student, number, found in grading.grade(folder, lessons)}
+        handed_in = {("ann", "02"): True, ("My homework", "02"): True, ("bob", "02"): False, ("eve", "02"): False}
+        assert graded == handed_in
+
+
 def test_what_cannot_be_done_is_said(tmp_path, capsys):
     for arguments, words in (
         (["status", str(tmp_path)], "there are no lessons in this folder"),
