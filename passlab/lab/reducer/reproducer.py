@@ -1,4 +1,4 @@
-"""Reproducer notebooks: what `bisect` and `reduce` found, as a notebook whose last cell fails until the pass is fixed.
+"""Reproducer notebooks: what `bisect` and `reduce` found, as a notebook whose last cell fails once the pass is fixed.
 
 A notebook has the program as Relay text, the pass by name or by its Python source, the call of `bisect` or the
 predicate, and an assertion. It has no outputs. nbformat writes it.
