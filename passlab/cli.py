@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if unknown:
         known = [option for action in options.parser._actions for option in action.option_strings]
         word = unknown[0].partition("=")[0]
-        hint = did_you_mean(word, known) if word.startswith("-") else ""
+        hint = (did_you_mean(word, known) if word.startswith("-") else "") or ""
         problem = f"unrecognized arguments: {' '.join(unknown)}{': ' if hint else ''}{hint}"
         options.parser.error(problem)
     try:

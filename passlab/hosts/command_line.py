@@ -10,7 +10,8 @@ import webbrowser
 from pathlib import Path
 
 from passlab import hosts
-from passlab.dumps import TextRecording, read
+from passlab.dumps import Step, TextRecording, read
+from passlab.dumps.filters import filters_named
 from passlab.errors import Diagnostic, DumpError, did_you_mean, visible
 from passlab.hosts.live import follow
 
@@ -83,6 +84,8 @@ def dump(options: argparse.Namespace) -> int:
 
 def _print_part(recording: TextRecording, options: argparse.Namespace) -> None:
     """Print the part of a dump that the options name: found lines, a step, the blame of a unit, or all of it."""
+    hidden = [kind.strip() for kind in options.hide.split(",") if kind.strip()]
+    filters_named(hidden)  # a misspelt one is refused, also where nothing is hidden
     if options.table is not None:
         tables = recording.tables
         if options.table not in tables:
@@ -90,14 +93,13 @@ def _print_part(recording: TextRecording, options: argparse.Namespace) -> None:
             raise DumpError(Diagnostic(f"the recording has no table `{options.table}`", hint=hint))
         print(tables[options.table]())
     elif options.find is not None:
-        for match in recording.find(options.find):
+        matches = recording.find(options.find)
+        if not matches:
+            print(f"no program has a line with `{visible(options.find)}`", file=sys.stderr)
+        for match in matches:
             print(f"{match.unit or 'module'}: after step {match.first} to {match.last}: {visible(match.line)}")
     elif options.step is not None:
-        try:
-            step = recording[int(options.step) if options.step.lstrip("-").isdigit() else options.step]
-        except IndexError as error:
-            raise DumpError(Diagnostic(f"there is no {error}")) from error
-        hidden = [kind.strip() for kind in options.hide.split(",") if kind.strip()]
+        step = _step_named(recording, options.step, options.unit)
         print(f"{step}\n{visible(recording.diff(step, unit=options.unit, filters=hidden).text())}")
         why_not = recording.no_command(step)
         if step.command or why_not:
@@ -106,3 +108,13 @@ def _print_part(recording: TextRecording, options: argparse.Namespace) -> None:
         print(recording.blame(options.unit).text())
     else:
         print(recording.text())
+
+
+def _step_named(recording: TextRecording, name: str, unit: str | None) -> Step:
+    """Return a step by its number, or the first run of a pass, on `unit` if given, that changed something."""
+    try:
+        step: Step = recording[int(name) if name.lstrip("-").isdigit() else name]
+    except IndexError as error:
+        raise DumpError(Diagnostic(f"there is no {error}")) from error
+    runs = recording.where(name, unit=unit)  # none for a number, and none where only the whole module is such a unit
+    return next((run for run in runs if run.verdict == "changed"), runs[0] if runs else step)

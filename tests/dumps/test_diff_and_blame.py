@@ -215,6 +215,32 @@ def test_the_command_line_reads_diffs_blames_and_writes_pages(tmp_path, capsys):
     assert main(["dump", str(tmp_path / "no")]) == 1
 
 
+def test_a_pass_is_shown_where_it_ran_on_the_function_named(tmp_path, capsys):
+    """Of several runs, the one on that function is meant, and not the first one in the dump."""
+    path = tmp_path / "dump.txt"
+    body = "define i32 @{0}(i32 %x) {{\n  %{1} = add i32 %x, {2}\n  ret i32 %{1}\n}}\n"
+    path.write_text(
+        "".join(
+            f"*** IR Dump Before Twice on {name} ***\n{body.format(name, 'a', 0)}"
+            f"*** IR Dump After Twice on {name} ***\n{body.format(name, 'a', added)}"
+            for name, added in (("one", 5), ("two", 7))
+        )
+    )
+    assert main(["dump", str(path), "--step", "Twice", "--unit", "two"]) == 0
+    said = capsys.readouterr().out
+    assert "Twice on two" in said
+    assert "add i32 %x, 7" in said
+
+
+def test_what_was_misspelt_or_is_not_there_is_said(tmp_path, capsys):
+    path = tmp_path / "dump.txt"
+    path.write_bytes(corpus.stream("llvm22-list-both"))
+    assert main(["dump", str(path), "--hide", "metdata"]) == 1
+    assert "did you mean `metadata`" in capsys.readouterr().err
+    assert main(["dump", str(path), "--find", "x float>"]) == 0
+    assert "no program has a line with `x float>`" in capsys.readouterr().err
+
+
 def test_hostile_names_are_text_in_pages(tmp_path):
     data = (
         "; *** IR Dump After <script>alert(1)</script> on f ***\ndefine void @f() {\n  ; </script><img src=x onerror=alert(1)>\n}\n"
