@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, DiagnosticError, NodeValueError, did_you_mean, type_in_words
 
 # Relay's numbers of the kinds of devices, which its texts use (`device_type=1`).
@@ -109,6 +110,7 @@ class TargetKind(str):
 _TARGETS: ContextVar[tuple[Target, ...]] = ContextVar("targets", default=())
 
 
+@checked
 @dataclass(frozen=True)
 class Target:
     """What a program is compiled for: a kind such as "llvm" and its options, as written in Relay's target strings.
@@ -217,7 +219,9 @@ class Target:
         return [Target.of(one, target_host) for one in Target.canon_multi_target(target)]
 
     @staticmethod
-    def canon_target_map_and_host(target_map: Any, target_host: Any = None) -> tuple[dict[Target, Any], Target | None]:
+    def canon_target_map_and_host(
+        target_map: dict[Any, Any], target_host: Any = None
+    ) -> tuple[dict[Target, Any], Target | None]:
         """Return a dict whose keys are targets with their host, and the host."""
         return {Target.of(one, target_host): value for one, value in target_map.items()}, Target.canon_target(
             target_host

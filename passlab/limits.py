@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 
+from passlab.arguments import checked
 from passlab.errors import LimitError, did_you_mean
 
 
@@ -86,9 +87,12 @@ def override(**changes: float) -> Iterator[Limits]:
         _current.reset(token)
 
 
+@checked
 def check(name: str, value: float, what: str) -> None:
     """Raise `LimitError` when `value` is over the cap called `name`; `what` says whose value it is."""
-    cap = getattr(_current.get(), name)
+    cap = getattr(_current.get(), name, None)
+    if cap is None:
+        raise LimitError(f"there is no limit `{name}`")
     if value > cap:
         raise LimitError(
             f"{what} needs {value:,} and the limit `{name}` is {cap:,}; "

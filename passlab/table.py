@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, PassValueError, did_you_mean, visible
 from passlab.lazy import notebook_forms
 
@@ -185,6 +186,7 @@ COLUMNS: Mapping[str, Word] = {
 SIDES = ("_a", "_b", "_before", "_change")
 
 
+@checked
 class Table:
     """Rows under named columns. Methods and columns of a data frame (`query`, `sort_values`, ...) work on `frame()`.
 
@@ -227,8 +229,12 @@ class Table:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
 
-    def __getitem__(self, key: Any) -> Any:
-        return dict(zip(self.columns, self.rows[key], strict=True)) if isinstance(key, int) else self.frame()[key]
+    def __getitem__(self, key: int | str | Sequence[str] | pd.Series) -> Any:
+        if isinstance(key, int):
+            return dict(zip(self.columns, self.rows[key], strict=True))
+        if isinstance(key, str):
+            self.column(key)  # raises for one that is not there
+        return self.frame()[key]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -267,12 +273,16 @@ class Tabular:
         return str(self.table())
 
 
+@checked
 def text_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return rows as aligned text under a heading: numbers to the right, everything else to the left.
 
     Where lines would be longer than a terminal is wide, the widest column of text is wrapped.
     """
     rows = list(rows)
+    for row in rows:
+        if len(row) != len(columns):
+            raise PassValueError(Diagnostic(f"a row has {len(row)} values, for {len(columns)} columns"))
     units = [unit_of(name) for name in columns]
     cells = [[_cell(value, unit) for value, unit in zip(row, units, strict=True)] for row in rows]
     heads = [spoken(name) for name in columns]
@@ -310,22 +320,26 @@ def _cell(value: Any, unit: str) -> str:
     return visible(str(value)).replace("\n", " ")
 
 
+@checked
 def seconds_text(seconds: float) -> str:
     """Return a duration in seconds as text, to a microsecond."""
     return f"{seconds:,.6f}"
 
 
+@checked
 def unit_of(column: str) -> str:
     """Return the unit of a column: "s", "bytes", "%", or "" for words and counts."""
     word = word_of(column)
     return COLUMNS[word].unit if word else ""
 
 
+@checked
 def spoken(column: str) -> str:
     """Return the heading of a column: its name as words. Names of operators and passes stay as they are."""
     return column.replace("_", " ") if word_of(column) else str(column)
 
 
+@checked
 def word_of(column: str) -> str:
     """Return the word of `COLUMNS` that a column is named by, without an ending of `SIDES`; "" for another name."""
     for ending in ("", *SIDES):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from weakref import WeakKeyDictionary
 
+from passlab.arguments import checked
 from passlab.infer.order import strongly_connected
 from passlab.ir.expr import Function, GlobalVar
 from passlab.ir.module import IRModule
@@ -25,6 +26,7 @@ def named_functions(mod: IRModule) -> set[Function]:
     return cached[1]
 
 
+@checked
 class CallGraph:
     """The references between the global functions of a module.
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import (
     Call,
@@ -106,6 +107,7 @@ def _add_region(root: Expr, inside: dict[Expr, None]) -> None:
                 stack.extend(CHILDREN[type(node)](node))
 
 
+@checked
 def count_layers(expr: IRModule | Expr, valid_ops: Iterable[str | Op]) -> int:
     """Return the largest number of calls of `valid_ops` on any path through a function (of a module: its `main`).
 
@@ -121,6 +123,7 @@ def count_layers(expr: IRModule | Expr, valid_ops: Iterable[str | Op]) -> int:
     return depth[root]
 
 
+@checked
 def analyze_operations_distribution(mod: IRModule) -> dict[str, tuple[str, str, int]]:
     """Return the compiler of each operator call: location -> (compiler, operator, number of the function).
 
@@ -140,6 +143,7 @@ def analyze_operations_distribution(mod: IRModule) -> dict[str, tuple[str, str, 
 
 
 # ---------------------------------------------------------------- constants
+@checked
 def check_constant(expr: Expr) -> bool:
     """Return True if an expression is a constant, or a (nested) tuple of constants.
 
@@ -159,6 +163,7 @@ def check_constant(expr: Expr) -> bool:
 
 
 # ---------------------------------------------------------------- nodes and their users
+@checked
 def post_order_visit(expr: Expr, fvisit: Callable[[Expr], Any]) -> None:
     """Call `fvisit` on every node once, children first; the callee of a call precedes its arguments.
 
@@ -171,6 +176,7 @@ def post_order_visit(expr: Expr, fvisit: Callable[[Expr], Any]) -> None:
         fvisit(node)
 
 
+@checked
 def users(root: Expr) -> dict[Expr, list[Expr]]:
     """Return for every node its parents, in evaluation order; a parent with two uses is listed twice.
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from passlab.analysis.census import functions_of, operator_calls
+from passlab.arguments import checked
 from passlab.ir.expr import Call, Constant, Expr, Var
 from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType, TupleType, Type
@@ -43,6 +44,7 @@ def costs(program: IRModule | Expr) -> list[OpCost]:
     return [call_cost(call) for call in operator_calls(*functions_of(program))]
 
 
+@checked
 def call_cost(call: Call) -> OpCost:
     """Return the cost of one operator call.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.equal import structural_hash
 from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
@@ -14,6 +15,7 @@ from passlab.ir.walk import post_order
 from passlab.text.printer import render
 
 
+@checked
 def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
     """Return the primitive functions of a fused module by structural hash, each kernel once, in evaluation order.
 
@@ -32,6 +34,7 @@ def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
     return result
 
 
+@checked
 def extract_intermediate_expr(mod: IRModule, expr_id: int) -> IRModule:
     """Return the module that computes value number `expr_id` of `main`, printed as `%expr_id = ...`.
 

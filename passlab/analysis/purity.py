@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from passlab.arguments import checked
 from passlab.infer.order import strongly_connected
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import (
@@ -48,6 +49,7 @@ PURE = Purity(True, True)
 IMPURE_TO_CALL = Purity(True, False)
 
 
+@checked
 @dataclass(frozen=True)
 class ModulePurity:
     """The purity of the nodes and global functions of a module."""
@@ -61,6 +63,7 @@ class ModulePurity:
         return purity is not None and purity.evaluation
 
 
+@checked
 def module_purity(mod: IRModule) -> ModulePurity:
     """Return the purity of every node of a typed module.
 

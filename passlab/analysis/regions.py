@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, NodeValueError, PassError
 from passlab.ir.expr import Call, Expr, Function, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem
 from passlab.ir.op import Op
@@ -214,6 +215,7 @@ class AnnotatedRegion:
         return self.outs
 
 
+@checked
 class AnnotatedRegionSet:
     """The regions between `annotation.compiler_begin` and `annotation.compiler_end` in an expression.
 

@@ -7,6 +7,7 @@ those that occur in none of them are looked up in the module.
 
 from __future__ import annotations
 
+from passlab.arguments import checked
 from passlab.ir.adt import Constructor, PatternConstructor, TypeData, pattern_nodes
 from passlab.ir.expr import Call, Constant, Expr, Function, Match, Var
 from passlab.ir.functor import type_parts
@@ -83,22 +84,26 @@ class _Collector:
             stack.extend(reversed(type_parts(ty)))
 
 
+@checked
 def free_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:
     """Return the type variables that are used and not bound, in order of first encounter."""
     collector = _Collector(expr, mod)
     return [v for v in collector.all if v not in collector.bound]
 
 
+@checked
 def bound_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:
     """Return the type variables that are bound inside, in binding order."""
     return list(_Collector(expr, mod).bound)
 
 
+@checked
 def all_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:
     """Return every type variable, bound or free, in order of first encounter."""
     return list(_Collector(expr, mod).all)
 
 
+@checked
 def all_dtypes(expr: Expr) -> set[str]:
     """Return the dtypes in the types of all nodes; before inference, only constants and annotations have dtypes.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, VerifyError, WellFormedError
 from passlab.ir.adt import Constructor, pattern_vars
 from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, Match, Var
@@ -42,6 +43,7 @@ class WellFormedness:
             raise WellFormedError(*self.diagnostics)
 
 
+@checked
 def well_formed(program: Expr | IRModule) -> WellFormedness:
     """Check that each variable is bound at most once, not also free, and used in its scope only.
 

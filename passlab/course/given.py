@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import passlab
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, PasslabError, did_you_mean
 
 _STAGES = {"check", "solution"}
@@ -42,6 +43,7 @@ def lessons_folder() -> Path:
     raise PasslabError(Diagnostic("this installation has no lessons", hint="install passlab from its wheel"))
 
 
+@checked
 def lesson_file(name: str) -> Path:
     """Return a file that lessons read, such as `digits.relay`: the one in this folder, else the one that is given.
 

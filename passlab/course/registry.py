@@ -21,6 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.course import own
 from passlab.course.own import FOLDER, PARTS, OwnCompiler, Part
 from passlab.course.predictions import Predict
@@ -194,6 +195,7 @@ class Solution:
         return f"{self.source}\n\n{self.verdict}"
 
 
+@checked
 class Lesson:
     """The exercises of a lesson; calling it with a number checks an answer.
 
@@ -318,6 +320,7 @@ def texts_in(folder: Path) -> dict[str, str]:
     return texts
 
 
+@checked
 def lesson(number: int | str, names: MutableMapping[str, Any] | None = None, folder: Path | None = None) -> Lesson:
     """Return the exercises of a lesson for the namespace `names`: by default the caller's.
 
@@ -341,6 +344,7 @@ def tasks_of(lesson: int | str) -> list[Task]:
     return [TASKS[key] for key in sorted(TASKS) if key[0] == label]
 
 
+@checked
 def compiler(folder: Path | None = None) -> OwnCompiler:
     """Return the learner's own compiler: each part from `my_compiler` in the folder, or else from the solution."""
     folder = Path.cwd() if folder is None else folder

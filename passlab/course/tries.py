@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
+@checked
 class Tries:
     """Counts the different wrong answers to each requirement of each exercise, in memory."""
 

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
+from passlab.arguments import checked
 from passlab.course.tries import KERNEL, Tries
 from passlab.errors import PasslabError, visible
 from passlab.ir.equal import structural_equal
@@ -147,6 +148,7 @@ def _marks() -> tuple[str, str, str]:
     return marks
 
 
+@checked
 @dataclass(frozen=True)
 class Exercise:
     """A task with the requirements its answer must meet, asked in order; each `requires` returns a longer exercise.

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.debugger.breakpoints import Breakpoint, Predicate, ValueBreakpoint, breakpoint_of, holds, predicate_of
 from passlab.debugger.debugger_terminal import interact
 from passlab.debugger.instant import Instant, StackFrame
@@ -160,6 +161,7 @@ def _unknown(text: str, names: Mapping[str, Any] | None) -> RunError:
 Register = int | str
 
 
+@checked
 class Debugger:
     """Steps through a run of `program` (a trace, module, function, executable or recording) on `args`.
 

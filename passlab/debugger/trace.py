@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab import limits
+from passlab.arguments import checked
 from passlab.debugger.code_map import CALL, KERNEL, PLAIN, RETURN, CodeMap
 from passlab.debugger.forks import Difference, branch_off, branches_of, differences, parting
 from passlab.debugger.instant import Instant, same_values
@@ -210,6 +211,7 @@ def _has_shape(value: Any, ty: Type | None) -> bool:
     return value.ndim == len(ty.shape) and all(dim == size for size, dim in sizes if isinstance(dim, int))
 
 
+@checked
 class Trace(TraceData):
     """A recorded run. `len(trace)` is the number of instructions; `trace[n]` the instant after n of them.
 
@@ -319,6 +321,7 @@ class Trace(TraceData):
         late("passlab.display.pages.page", "write")(view, path)
 
 
+@checked
 class Fork:
     """A branch of a trace. `trace` is the branch; its instant 0 is `instant` of the `original`.
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.debugger.code_map import CALL, KERNEL, RETURN, CodeMap
 from passlab.debugger.values import Unwritten
 from passlab.errors import PasslabError, counted
@@ -44,6 +45,7 @@ class TraceEngine(Protocol):
         """Return the branch that leaves a trace at an instant with other values in registers of its frame."""
 
 
+@checked
 class TraceData:
     """A recorded run. `len(trace)` is the number of instructions.
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
+from passlab.arguments import checked
 from passlab.diffing.matching import Correspondence, Matching, Window, is_carrier, resolve
 from passlab.errors import Diagnostic, PassTypeError, counted
 from passlab.ir.attrs import Attrs
@@ -200,6 +201,7 @@ class FunctionDiff:
         return {n.before: n for n in self.nodes if n.before is not None}
 
 
+@checked
 @dataclass(frozen=True, repr=False)
 class Diff:
     """What changed between two programs, function by function. Falsy when nothing did."""

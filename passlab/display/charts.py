@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.atomic_file import atomic_file, write_bytes, write_text
 from passlab.display.views.graph import GraphView
 from passlab.dumps.recording import TextRecording
@@ -258,6 +259,7 @@ def _matplotlib(pyplot: Any, chart: Chart) -> Any:
 
 
 # ---------------------------------------------------------------- files
+@checked
 def save_picture(picture: Any, path: str | os.PathLike[str]) -> None:
     """Write a graph or a chart as SVG or PNG, by the ending of `path`. A PNG has three pixels a point.
 

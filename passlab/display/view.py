@@ -10,6 +10,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from passlab import limits
+from passlab.arguments import checked, checked_own
 from passlab.display.html import Markup, tag
 from passlab.display.parts import Part, html_of
 from passlab.errors import Diagnostic, PassTypeError, type_in_words, visible
@@ -46,6 +47,10 @@ class View:
     kind = ""
     script = ""
     whole = "frame() has a row for each"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        checked_own(cls)
 
     @property
     def left_out(self) -> int:
@@ -106,18 +111,19 @@ def checked_view(*kinds: type, hint: str) -> Callable[[Callable[P, R]], Callable
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         name, first = function.__name__, next(iter(function.__annotations__))
+        held = checked(function)
 
         @wraps(function)
-        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
             for shown in args[:1] or [kwargs[key] for key in (first,) if key in kwargs]:
                 if not isinstance(shown, kinds):
                     expected = " or ".join(kind.__name__ for kind in kinds)
                     message = f"`{name}` has no view of this object"
                     actual = type(shown).__name__
                     raise PassTypeError(Diagnostic(message, expected=expected, found=actual, hint=hint))
-            return function(*args, **kwargs)
+            return held(*args, **kwargs)
 
-        return checked
+        return call
 
     return decorate
 

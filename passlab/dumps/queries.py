@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from passlab.arguments import checked
 from passlab.atomic_file import write_text
 from passlab.diffing.text_lines import TextLine
 from passlab.dumps import commands
@@ -342,7 +343,10 @@ def _is_known(recording: TextRecording, number: int, unit: str | None) -> bool:
     return bool(recording.units_at(number)) if unit is None else recording._unit(unit).at(number) is not None
 
 
-def _predicate_function(predicate: Any, recording: TextRecording) -> Callable[[str], bool]:
+@checked
+def _predicate_function(
+    predicate: Callable[[str], Any] | str | re.Pattern[str] | Iterable[str], recording: TextRecording
+) -> Callable[[str], bool]:
     if callable(predicate):
         return lambda text: bool(predicate(text))
     if isinstance(predicate, (str, re.Pattern)):

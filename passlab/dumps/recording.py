@@ -8,6 +8,7 @@ Step 0 is the input if it is known. `display` draws recordings.
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 from collections import Counter
@@ -16,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from passlab import limits
+from passlab.arguments import checked
 from passlab.diffing.text_diff import TextDiff, diff_texts
 from passlab.diffing.text_lines import LineReader
 from passlab.dumps import commands, queries
@@ -32,7 +34,7 @@ from passlab.dumps.reports import Remark, Reports, join, reports_of
 from passlab.dumps.source import BytesSource, Excerpt
 from passlab.dumps.source_lines import SourceMap
 from passlab.dumps.step import Step, Unit
-from passlab.errors import Diagnostic, DumpError, counted, did_you_mean, type_in_words
+from passlab.errors import Diagnostic, DumpError, PassTypeError, counted, did_you_mean, type_in_words
 from passlab.lazy import late
 from passlab.table import Table, Tabular
 
@@ -40,6 +42,7 @@ LARGE = 3000  # lines of a program above which a diff shows only the units that 
 MOST_HISTORIES = 64  # units whose versions and origins are cached
 
 
+@checked
 class TextRecording(Tabular):
     """The passes of one dump.
 
@@ -109,7 +112,9 @@ class TextRecording(Tabular):
         if isinstance(key, int):
             return self.step(key)
         if not isinstance(key, str):
-            raise TypeError(f"a recording is indexed by number or name of a pass, not by {type(key).__name__}")
+            raise PassTypeError(
+                Diagnostic("a recording is indexed by number or name of a pass", found=type(key).__name__)
+            )
         steps = self.where(name=key)
         if not steps:
             names = dict.fromkeys(step.name for step in self.steps)
@@ -160,7 +165,12 @@ class TextRecording(Tabular):
         if isinstance(step, str):
             named: Step = self[step]
             return named.number
-        return int(step) if step >= 0 else len(self.steps) + 1 + int(step)  # the input has the number 0
+        try:
+            number = operator.index(step)
+        except TypeError:
+            what = "a step is given as a step, its number or the name of its pass"
+            raise PassTypeError(Diagnostic(what, found=type(step).__name__)) from None
+        return number if number >= 0 else len(self.steps) + 1 + number
 
     def before(self, step: Any) -> str:
         """Return the text before a step; empty where the dump does not have it."""

@@ -38,6 +38,7 @@ import numpy as np
 
 from passlab import limits
 from passlab.analysis.well_formed import check_well_formed
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, InterruptedRunError, Interruption, LimitError, RunError, counted
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.homes import Homes
@@ -112,6 +113,7 @@ class Evaluator:
         self._globals: dict[str, Closure] = {}
         self._steps = STEPS  # subclasses that observe a run replace steps here, so that other runs pay nothing
 
+    @checked
     def run(self, entry: str | GlobalVar | Function, args: Sequence[Any] = ()) -> Value:
         """Call a function of the module (or a function literal) on `args`: arrays, numbers, tuples, program values.
 
@@ -119,6 +121,7 @@ class Evaluator:
         """
         return self.apply(*self._start_state(entry, args))
 
+    @checked
     def values(self, entry: str | GlobalVar | Function, args: Sequence[Any] = ()) -> dict[Expr, Value]:
         """Call a function as `run` does, and return the values of its nodes, its body among them.
 
@@ -146,6 +149,7 @@ class Evaluator:
         act = self._enter(callee, args, 1, None)
         return self._loop(callee.function.body, act)
 
+    @checked
     def call_value(self, callee: Closure, args: Sequence[Any]) -> Value:
         """Call a function value on `args`, which are checked as in `run`.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, LimitError, PasslabError, RunError, type_in_words
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
@@ -18,6 +19,7 @@ from passlab.op.dtypes import HALF_BYTES, array_dtype, convert
 from passlab.op.relations import KNOWN_INPUTS
 
 
+@checked
 def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None = None) -> Value:
     """Return the value of an operator on `args` (arrays, or tuples of arrays). Raises `RunError`, located at `span`."""
     kernel = op.spec.raw or op.spec.kernel

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, RunError, RunTypeError, VerifyError, type_in_words
 from passlab.executor.aot.aot_module import AotModule
 from passlab.executor.aot.loading import CompiledProgram
@@ -67,6 +68,7 @@ class Factory(CallableByName):
         return []
 
 
+@checked
 class GraphExecutorFactory(Factory):
     """The result of `build` for the graph executor. It unpacks to (graph as JSON, library of kernels, parameters).
 
@@ -134,6 +136,7 @@ class GraphExecutorFactory(Factory):
         return iter((self.graph_json, self.lib, self.params))
 
 
+@checked
 class AOTExecutorFactory(Factory):
     """The result of `build` for the executor "aot": the program as Python source.
 
@@ -196,6 +199,7 @@ class AOTExecutorFactory(Factory):
         return AotModule(CompiledProgram(self.source, self.ir_mod["main"], self.ir_mod))
 
 
+@checked
 def create_graph(graph_json: str, lib: KernelLibrary | str, device: Any = None, debug: bool = False) -> GraphModule:
     """Return an executor for a saved graph (JSON) and its kernels.
 
@@ -221,6 +225,7 @@ PARTS = {GRAPH: 4, PROGRAM: 4, EXECUTABLE: 2}  # the number of parts of each kin
 Library = GraphExecutorFactory | AOTExecutorFactory | Executable | KernelLibrary
 
 
+@checked
 def load_module(path: FileName, fmt: str = "") -> Library:
     """Read a file of `export_library`: return a result of `relay.build`, an executable, or a library of kernels.
 

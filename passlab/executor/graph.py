@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 from passlab import limits
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, VerifyError
 from passlab.op.dtypes import array_dtype
 
@@ -49,6 +50,7 @@ def storage_roots(nodes: Sequence[ExecutorNode], rows: list[int]) -> list[int]:
     return root
 
 
+@checked
 @dataclass(frozen=True)
 class Graph:
     """Nodes in topological order; `shapes`, `dtypes`, `storage_ids` and `device_types` have one entry per result.

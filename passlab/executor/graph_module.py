@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
+from passlab.arguments import checked
 from passlab.errors import (
     Diagnostic,
     InterruptedRunError,
@@ -200,6 +201,7 @@ def _gap(occupied: Sequence[tuple[int, int]], size: int) -> int:
 Array = np.ndarray[Any, Any]
 
 
+@checked
 class GraphModule(RunsByInputs):
     """Runs a graph. Inputs are set by name or number and stay set; outputs are copies.
 

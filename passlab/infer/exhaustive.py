@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 
 from passlab import limits
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, LimitError, TypeInferenceError
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard
 from passlab.ir.expr import Match
@@ -25,6 +26,7 @@ SHOWN_CASES = 100
 _ANYTHING = PatternWildcard()
 
 
+@checked
 def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
     """Return disjoint patterns that cover all values no clause matches: the simplest first, at most `SHOWN_CASES`.
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import cast
 from weakref import WeakSet
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, TypeInferenceError
 from passlab.infer.constraints import ConstraintGenerator
 from passlab.infer.inference_state import InferenceState
@@ -66,6 +67,7 @@ def _typed_module(mod: IRModule, env: TypeEnv, untyped: list[str]) -> IRModule:
     return mod.with_functions(changes).with_global_vars(env.new_global_vars)
 
 
+@checked
 def infer_expr(expr: ExprT, mod: IRModule | None = None) -> ExprT:
     """Return `expr` with every node typed, under the functions and data types of `mod`; the same object when possible.
 

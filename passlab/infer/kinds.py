@@ -5,6 +5,7 @@ Source: the kind rules of Relay (TVM, src/relay/analysis/kind_check.cc), without
 
 from __future__ import annotations
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, SourceLocation, TypeInferenceError, did_you_mean
 from passlab.infer.solver import brief
 from passlab.ir.adt import TypeData
@@ -26,6 +27,7 @@ from passlab.ir.types import (
 )
 
 
+@checked
 def check_kind(ty: Type | SizeVar, mod: IRModule | None = None) -> Kind:
     """Return the kind of a type, checking every type inside it.
 

@@ -16,6 +16,7 @@ import difflib
 import functools
 from typing import TYPE_CHECKING, Any
 
+from passlab.arguments import checked_own
 from passlab.errors import Diagnostic, PassTypeError
 from passlab.lazy import notebook_forms
 
@@ -52,6 +53,7 @@ class PassInstrument:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.name = cls.__name__
+        checked_own(cls)
 
     def enter_pass_ctx(self) -> None:
         """Called when the context is entered, or when this instrument is put into it."""

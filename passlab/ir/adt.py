@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from zlib import crc32
 
+from passlab.arguments import checked
 from passlab.ir.expr import Expr, Var, unwrap
 from passlab.ir.node_errors import check_all, check_kind
 from passlab.ir.span import Span
@@ -91,6 +92,7 @@ class TypeData(Type):
             if constructor.tag == -1:
                 _set(constructor, "tag", constructor_tag(header.name_hint, index))
 
+    @checked
     def constructor_type(self, constructor: Constructor) -> FuncType:
         """Return the polymorphic function type of one of the constructors."""
         return FuncType(constructor.inputs, TypeCall(self.header, self.type_vars), self.type_vars)
@@ -172,7 +174,7 @@ class PatternConstructor(Pattern):
         self, constructor: Constructor, patterns: Sequence[Pattern] | None = None, span: Span | None = None
     ) -> None:
         _set(self, "constructor", check_kind(constructor, Constructor, "a constructor"))
-        _set(self, "patterns", check_all(patterns or (), Pattern, "a pattern"))
+        _set(self, "patterns", check_all(() if patterns is None else patterns, Pattern, "a pattern"))
         _set(self, "span", span)
 
 
@@ -187,7 +189,7 @@ class PatternTuple(Pattern):
     patterns: tuple[Pattern, ...]
 
     def __init__(self, patterns: Sequence[Pattern] | None = None, span: Span | None = None) -> None:
-        _set(self, "patterns", check_all(patterns or (), Pattern, "a pattern"))
+        _set(self, "patterns", check_all(() if patterns is None else patterns, Pattern, "a pattern"))
         _set(self, "span", span)
 
 

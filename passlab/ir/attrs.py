@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, TypeVar
 
+from passlab.arguments import checked
 from passlab.errors import AttrsError, Diagnostic, NodeTypeError, did_you_mean
 from passlab.ir.types import Immutable
 
@@ -165,6 +166,7 @@ class DictAttrs(Attrs):
     type_key = "DictAttrs"
     _dict: dict[str, Any]
 
+    @checked
     def __init__(self, values: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         merged = {**(values or {}), **more}
         for key in merged:
@@ -202,6 +204,7 @@ class DictAttrs(Attrs):
     def with_fields(self, /, **changes: Any) -> DictAttrs:
         return DictAttrs({**self._dict, **changes})
 
+    @checked
     def with_values(self, changes: Mapping[str, Any]) -> DictAttrs:
         """Return a copy with some attributes set, under any names."""
         return DictAttrs({**self._dict, **changes})

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from passlab.arguments import checked
+from passlab.errors import Diagnostic, NodeTypeError
 from passlab.ir.adt import (
     Clause,
     Constructor,
@@ -42,6 +43,8 @@ _KIND = {kind: text_token(kind.__name__) for kind in CHILDREN}
 
 def array_token(data: np.ndarray[Any, Any]) -> int:
     """Return a number for the shape, dtype and bits of an array."""
+    if data.dtype.hasobject:
+        raise NodeTypeError(Diagnostic("an array of numbers is needed, not one of Python objects"))
     contiguous = np.ascontiguousarray(data)
     return hash((text_token(f"{data.dtype.name}{data.shape}"), bytes_token(contiguous.reshape(-1).view(np.uint8))))
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any as PyAny
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.immutable import Immutable
 
@@ -99,6 +100,7 @@ class SizeVar(Immutable):
         """The symbolic sizes in the dimension."""
         return (self,)
 
+    @checked
     def at(self, values: Mapping[SizeVar, int]) -> int:
         """Return the value of the dimension, given the values of its variables."""
         return values[self]

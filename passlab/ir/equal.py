@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, StructureError, type_in_words
 from passlab.ir.adt import (
     Clause,
@@ -475,6 +476,7 @@ __all__ = [
 ]
 
 
+@checked
 def structural_equal(
     lhs: Any, rhs: Any, map_free_vars: bool = False, *, exact: bool = False, by_name: bool = False
 ) -> bool:

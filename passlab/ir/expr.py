@@ -40,6 +40,7 @@ from typing import TypeVar as TypingTypeVar
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, NodeTypeError, TypeInferenceError
 from passlab.ir.attrs import Attrs, DictAttrs, attribute
 from passlab.ir.dtypes import dtype_name
@@ -192,6 +193,7 @@ class Expr(Arithmetic):
         values.update(changes)
         return type(self)(**values)
 
+    @checked
     def astext(self, show_meta_data: bool = True, annotate: Any = None, spans: bool = False) -> str:
         """Return the expression as Relay text with its version line; `spans` adds the origin of each node."""
         text: str = late(PRINTER, "astext")(self, show_meta_data=show_meta_data, annotate=annotate, spans=spans)
@@ -531,11 +533,13 @@ class Function(Expr):
         """Return a copy with one attribute (or a dict of them) set; the same object if nothing changes."""
         return self.with_attrs(key if isinstance(key, dict) else attribute(key, value))
 
+    @checked
     def with_attrs(self, changes: Mapping[str, Any]) -> Function:
         """Return a copy with several attributes set; the same object if nothing changes."""
         attrs = self.attrs.with_values(changes)
         return self if attrs == self.attrs else self.with_fields(attrs=attrs)
 
+    @checked
     def without_attr(self, *keys: str) -> Function:
         """Return a copy without some attributes; the same object if none was set."""
         return self.with_fields(attrs=self.attrs.without(*keys)) if any(k in self.attrs for k in keys) else self

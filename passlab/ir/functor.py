@@ -34,6 +34,7 @@ from passlab.ir.expr import (
     Var,
     set_span,
 )
+from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.op import Op
 from passlab.ir.types import (
     FuncType,
@@ -133,8 +134,11 @@ class _Functor:
     def visit(self, node: Any) -> Any:
         """Return the result for a node, computed by its method on the first visit."""
         memo = self.memo_map
-        if node in memo:
-            return memo[node]
+        try:
+            if node in memo:
+                return memo[node]
+        except TypeError:  # a list, say
+            raise not_a_node_error(node) from None
         open_kinds = self._open
         if type(node) not in open_kinds:
             return self._call_method(node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from passlab.errors import Diagnostic, NodeTypeError
 from passlab.lazy import PROGRAM_JSON, late
 
 Node = TypeVar("Node")
@@ -13,6 +14,13 @@ class Immutable:
     """Base class of objects that never change after their creation."""
 
     __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if not getattr(cls, "__module__", "").startswith("passlab."):
+            message = f"`{cls.__name__}` cannot be a class of nodes: passes and executors know only nodes of Relay"
+            hint = "keep data of your own in attributes of functions (`with_attr`), or in a dictionary by node"
+            raise NodeTypeError(Diagnostic(message, hint=hint))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable; make a changed copy instead of setting `{name}`")

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, overload
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, DiagnosticError, NodeTypeError, did_you_mean
 from passlab.ir.adt import Constructor, TypeData
 from passlab.ir.attrs import DictAttrs, attribute
@@ -114,6 +115,7 @@ class IRModule:
         reduced: tuple[Any, ...] = late(PROGRAM_JSON, "pickled")(self)
         return reduced
 
+    @checked
     def with_functions(self, changes: Mapping[Any, Function | None]) -> IRModule:
         """Return a module with some functions replaced, added, or (None) removed; `self` if nothing changes."""
         functions = dict(self._functions)
@@ -137,6 +139,7 @@ class IRModule:
             new._global_vars = {**self._global_vars, **missing}
         return new
 
+    @checked
     def with_global_vars(self, global_vars: Mapping[str, GlobalVar]) -> IRModule:
         """Return a module with the global variables of some names replaced; `self` for none.
 
@@ -152,6 +155,7 @@ class IRModule:
         """Whether `other` is this object."""
         return self is other
 
+    @checked
     def same_contents(self, other: IRModule) -> bool:
         """Whether both modules hold the same objects under the same names."""
         return (
@@ -166,6 +170,7 @@ class IRModule:
         new.attrs = self.attrs.with_values(attribute(key, value))
         return new
 
+    @checked
     def with_attrs(self, changes: Mapping[str, Any]) -> IRModule:
         """Return a module with several attributes set."""
         new = self.snapshot()
@@ -178,6 +183,7 @@ class IRModule:
         new.attrs = self.attrs.without(*keys)
         return new
 
+    @checked
     def get_attr(self, key: str, default: Any = None) -> Any:
         """Return the value of a module attribute, or `default`."""
         return self.attrs.get(key, default)
@@ -275,6 +281,7 @@ class IRModule:
     def __iter__(self) -> Iterator[GlobalVar]:
         return iter(self.functions)
 
+    @checked
     def get_global_var(self, name: str) -> GlobalVar:
         """Return the global variable of a function. Raises `DiagnosticError` for an unknown name, with similar ones."""
         if name not in self._functions:
@@ -285,6 +292,7 @@ class IRModule:
         """Return all global variables that have a function."""
         return [self._global_vars[name] for name in self._functions]
 
+    @checked
     def global_var(self, name: str) -> GlobalVar:
         """Return the global variable of a name, created if needed: parsers meet calls before definitions."""
         if name not in self._global_vars:
@@ -320,16 +328,19 @@ class IRModule:
         self._types = {**self._types, name: data}
         self._constructors = {**other_constructors, **{c.name_hint: c for c in data.constructors}}
 
+    @checked
     def type_data(self, name: str) -> TypeData:
         """Return the definition of a type. Raises `DiagnosticError` for an unknown name, with similar ones."""
         if name not in self._types:
             raise self._unknown("type", name, self._types)
         return self._types[name]
 
+    @checked
     def find_type(self, name: str) -> TypeData | None:
         """Return the definition of a type, or None."""
         return self._types.get(name)
 
+    @checked
     def get_global_type_var(self, name: str) -> GlobalTypeVar:
         """Return the global type variable of a type that the module defines."""
         return self.type_data(name).header
@@ -338,15 +349,18 @@ class IRModule:
         """Return the global type variables of all types that the module defines."""
         return [data.header for data in self._types.values()]
 
+    @checked
     def get_type(self, name: str) -> tuple[Any, ...]:
         """Return (global type variable, constructor, constructor, ...) of a type."""
         data = self.type_data(name)
         return (data.header, *data.constructors)
 
+    @checked
     def find_constructor(self, name: str) -> Constructor | None:
         """Return the constructor of a name, or None."""
         return self._constructors.get(name)
 
+    @checked
     def get_constructor(self, key: int | str, name: str | None = None) -> Constructor:
         """Return the constructor with a tag, or with a type and a name. Raises `DiagnosticError` without one."""
         if isinstance(key, int):
@@ -359,6 +373,7 @@ class IRModule:
                 return constructor
         raise self._unknown("constructor", str(name), [c.name_hint for c in self.type_data(key).constructors])
 
+    @checked
     def import_from_std(self, file_name: str) -> IRModule:
         """Add a file of the standard library (such as "prelude.rly") to this module; a second call changes nothing."""
         if file_name not in self._imports:
@@ -367,6 +382,7 @@ class IRModule:
         return self
 
     # ------------------------------------------------------------ text
+    @checked
     def astext(self, show_meta_data: bool = True, annotate: Any = None, spans: bool = False) -> str:
         """Return the module as Relay text, which parses back to an equal module; `spans` adds origins of nodes."""
         text: str = late(PRINTER, "astext")(self, show_meta_data=show_meta_data, annotate=annotate, spans=spans)

@@ -21,6 +21,13 @@ def not_a_node_error(value: Any, expected: str = "an expression", hint: str | No
     return NodeTypeError(Diagnostic(message, found=_short_text(value), hint=hint or _hint(value, kind, expected)))
 
 
+class NodeTable(dict[type, Any]):
+    """A table by the classes of nodes. Raises `NodeTypeError` for any other class."""
+
+    def __missing__(self, kind: type) -> Any:
+        raise NodeTypeError(Diagnostic(f"an expression is needed, not {kind.__name__}"))
+
+
 def check_all(values: Iterable[Any], kind: type, expected: str) -> tuple[Any, ...]:
     """Return several parts of a node as a tuple. Raises `NodeTypeError` if one does not have the class `kind`."""
     try:

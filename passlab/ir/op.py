@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 from enum import Flag, IntEnum, auto
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, OpNotFoundError, did_you_mean
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr
+from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.types import Type
 from passlab.lazy import OPERATORS, late
 
@@ -232,6 +234,7 @@ class Op(Expr):
         """Whether the operator has a fact of this Relay name."""
         return self.get_attr(name) is not None
 
+    @checked
     def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> None:
         """Set a user's fact about the operator, unless it was set at a higher level."""
         levels: dict[str, int] = self.spec.levels
@@ -242,6 +245,7 @@ class Op(Expr):
                 self.spec.declared.setdefault(attr_name, self.get_attr(attr_name))
                 _set(self.spec, FACTS[attr_name], value)
 
+    @checked
     def reset_attr(self, attr_name: str) -> None:
         """Remove a user's fact of any level."""
         self.spec.levels.pop(attr_name, None)
@@ -250,11 +254,13 @@ class Op(Expr):
             _set(self.spec, FACTS[attr_name], self.spec.declared.pop(attr_name))
 
     # ------------------------------------------------------------ operators that a user registers
+    @checked
     def set_num_inputs(self, n: int) -> None:
         """Set the number of inputs of a user's operator; those that `add_argument` has not named are numbered."""
         inputs = self.spec.inputs[:n]
         self._redeclare(inputs=(*inputs, *(f"{UNNAMED}{i}" for i in range(len(inputs), n))))
 
+    @checked
     def add_argument(self, name: str, type: str = "", description: str = "") -> None:
         """Name the next input of a user's operator; `type` and `description` are added to its documentation."""
         inputs = list(self.spec.inputs)
@@ -272,6 +278,7 @@ class Op(Expr):
         """Set the level of a user's operator in the list of operators."""
         self._redeclare(level=level)
 
+    @checked
     def add_type_rel(self, rel_name: str, type_rel_func: Callable[..., Type | None] | None = None) -> None:
         """Set the type relation: `type_rel_func(arg_types, attrs)` returns the result type, or None to wait.
 
@@ -355,7 +362,10 @@ def has_trait(node: object, trait: Trait) -> TypeGuard[OpCall]:
 
 def find_op(name: str) -> Op | None:
     """Return the operator called `name`, or None."""
-    op = _registry.get(name)
+    try:
+        op = _registry.get(name)
+    except TypeError:  # a list, say
+        raise not_a_node_error(name, "the name of an operator") from None
     if op is None and not _loaded:
         _load()
         op = _registry.get(name)
@@ -373,6 +383,7 @@ def declare_op(spec: OpSpec) -> Op:
     return op
 
 
+@checked
 def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
     """Set an attribute of an operator; without a value, return a decorator that does, for a function.
 

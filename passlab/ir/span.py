@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from passlab.arguments import checked
 
+
+@checked
 class Source:
     """One source text, with its name. `text` is None for positions without a text."""
 
@@ -47,6 +50,7 @@ class Source:
         return f"Source({self.name!r})"
 
 
+@checked
 class Span:
     """A range of a source: characters `start` up to, not including, `end`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.ir.expr import Expr, TupleGetItem, unwrap
 
 
@@ -26,10 +27,12 @@ class TupleWrapper:
         """Return the tuple as one expression."""
         return self.tuple_value
 
+    @checked
     def astext(self, show_meta_data: bool = True, annotate: Any = None, spans: bool = False) -> str:
         """Return the tuple as Relay text."""
         return self.tuple_value.astext(show_meta_data, annotate)
 
+    @checked
     def __getitem__(self, index: int) -> Expr:
         if not -self.size <= index < self.size:
             raise IndexError(f"element {index} of a tuple of {self.size}")

@@ -40,6 +40,7 @@ from typing import ClassVar
 from typing import TypeVar as PyTypeVar
 
 from passlab import limits
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.dimensions import ANY as ANY
 from passlab.ir.dimensions import Any as Any
@@ -282,7 +283,7 @@ def _type_list(types: PyAny) -> tuple[PyAny, ...]:
     if type(types) is tuple:
         return types
     try:
-        return tuple(types or ())
+        return () if types is None else tuple(types)
     except TypeError:
         raise not_a_node_error(types, "a list of types") from None
 
@@ -363,6 +364,7 @@ class TypeVar(Type):
     name_hint: str
     kind: Kind
 
+    @checked
     def __init__(self, name_hint: str, kind: Kind = Kind.Type) -> None:
         _set(self, "name_hint", name_hint)
         _set(self, "_inside", TypeVar._bit)
@@ -384,6 +386,7 @@ class GlobalTypeVar(Type):
     name_hint: str
     kind: Kind
 
+    @checked
     def __new__(cls, name_hint: str, kind: Kind = Kind.AdtHandle) -> GlobalTypeVar:
         kind = Kind(kind)
         return _structure(cls, (cls, name_hint, kind), name_hint=name_hint, kind=kind)
@@ -422,6 +425,7 @@ class IncompleteType(Type):
     _bit = 1 << 7
     kind: Kind
 
+    @checked
     def __init__(self, kind: Kind = Kind.Type) -> None:
         _set(self, "_inside", IncompleteType._bit)
         _set(self, "parts", 1)
@@ -438,6 +442,7 @@ class TypeRelation(StructuredType):
     num_inputs: int
     attrs: PyAny
 
+    @checked
     def __new__(cls, name: str, args: Sequence[Type], num_inputs: int, attrs: PyAny = None) -> TypeRelation:
         args = _type_list(args)
         key = (cls, name, _ids(args), num_inputs, attrs)
@@ -564,6 +569,7 @@ def fold_tuple(root: Type, leaf: Callable[[Type], PyAny], make: Callable[[list[P
     return values[0]
 
 
+@checked
 def is_dynamic(ty: Type) -> bool:
     """Whether any tensor inside `ty` has a dimension that is not an integer.
 

@@ -50,6 +50,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
+from passlab.arguments import checked
 from passlab.ir.adt import Clause, Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, pattern_vars
 from passlab.ir.expr import (
     Call,
@@ -72,7 +73,7 @@ from passlab.ir.expr import (
 )
 from passlab.ir.kept_types import keep_type, kept_type, typed_let
 from passlab.ir.new_nodes import new_call, new_if, new_let, new_tuple
-from passlab.ir.node_errors import not_a_node_error
+from passlab.ir.node_errors import NodeTable, not_a_node_error
 from passlab.ir.op import Op
 from passlab.ir.span import Span
 
@@ -87,27 +88,30 @@ def _match_children(node: Match) -> tuple[Expr, ...]:
 
 
 _NONE: tuple[Expr, ...] = ()
-CHILDREN: dict[type, Callable[[Any], tuple[Expr, ...]]] = {
-    Var: lambda n: _NONE,
-    Constant: lambda n: _NONE,
-    GlobalVar: lambda n: _NONE,
-    Op: lambda n: _NONE,
-    Constructor: lambda n: _NONE,
-    Call: lambda n: (n.op, *n.args),
-    Tuple: lambda n: n.fields,
-    TupleGetItem: lambda n: (n.tuple_value,),
-    Let: lambda n: (n.var, n.value, n.body),
-    Function: lambda n: (*n.params, n.body),
-    If: lambda n: (n.cond, n.true_branch, n.false_branch),
-    Match: _match_children,
-    RefCreate: lambda n: (n.value,),
-    RefRead: lambda n: (n.ref,),
-    RefWrite: lambda n: (n.ref, n.value),
-}
+CHILDREN: dict[type, Callable[[Any], tuple[Expr, ...]]] = NodeTable(
+    {
+        Var: lambda n: _NONE,
+        Constant: lambda n: _NONE,
+        GlobalVar: lambda n: _NONE,
+        Op: lambda n: _NONE,
+        Constructor: lambda n: _NONE,
+        Call: lambda n: (n.op, *n.args),
+        Tuple: lambda n: n.fields,
+        TupleGetItem: lambda n: (n.tuple_value,),
+        Let: lambda n: (n.var, n.value, n.body),
+        Function: lambda n: (*n.params, n.body),
+        If: lambda n: (n.cond, n.true_branch, n.false_branch),
+        Match: _match_children,
+        RefCreate: lambda n: (n.value,),
+        RefRead: lambda n: (n.ref,),
+        RefWrite: lambda n: (n.ref, n.value),
+    }
+)
 LEAVES = (Var, Constant, GlobalVar, Op, Constructor)
 _LEAVES = frozenset(LEAVES)
 
 
+@checked
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Return the child expressions of a node in evaluation order, binders included.
 
@@ -216,18 +220,20 @@ def _match_with(node: Match, parts: tuple[Expr, ...]) -> Match:
 
 
 # For each class with children: the node with other children, which are given in the order of `CHILDREN`.
-WITH_CHILDREN: dict[type, Callable[[Any, tuple[Any, ...]], Expr]] = {
-    Call: lambda n, parts: new_call(parts[0], parts[1:], n.attrs, n._type_args, n.span),
-    Tuple: lambda n, parts: new_tuple(parts, n.span),
-    TupleGetItem: lambda n, parts: TupleGetItem(parts[0], n.index, n.span),
-    Let: lambda n, parts: Let(parts[0], parts[1], parts[2], n.span),
-    Function: lambda n, parts: n.with_fields(params=parts[:-1], body=parts[-1]),
-    If: lambda n, parts: new_if(parts[0], parts[1], parts[2], n.span),
-    Match: _match_with,
-    RefCreate: lambda n, parts: RefCreate(parts[0], n.span),
-    RefRead: lambda n, parts: RefRead(parts[0], n.span),
-    RefWrite: lambda n, parts: RefWrite(parts[0], parts[1], n.span),
-}
+WITH_CHILDREN: dict[type, Callable[[Any, tuple[Any, ...]], Expr]] = NodeTable(
+    {
+        Call: lambda n, parts: new_call(parts[0], parts[1:], n.attrs, n._type_args, n.span),
+        Tuple: lambda n, parts: new_tuple(parts, n.span),
+        TupleGetItem: lambda n, parts: TupleGetItem(parts[0], n.index, n.span),
+        Let: lambda n, parts: Let(parts[0], parts[1], parts[2], n.span),
+        Function: lambda n, parts: n.with_fields(params=parts[:-1], body=parts[-1]),
+        If: lambda n, parts: new_if(parts[0], parts[1], parts[2], n.span),
+        Match: _match_with,
+        RefCreate: lambda n, parts: RefCreate(parts[0], n.span),
+        RefRead: lambda n, parts: RefRead(parts[0], n.span),
+        RefWrite: lambda n, parts: RefWrite(parts[0], parts[1], n.span),
+    }
+)
 
 
 def rebuild(expr: ExprT, new: Callable[[Expr], Expr]) -> ExprT:
@@ -254,6 +260,7 @@ def rebuild_typed(expr: ExprT, new: Callable[[Expr], Expr]) -> ExprT:
     return cast(ExprT, with_children(expr, parts, tuple(map(new, parts))))
 
 
+@checked
 def with_children(node: Expr, parts: tuple[Expr, ...], results: tuple[Expr, ...]) -> Expr:
     """Return a node with `results` in place of its children `parts`, with its type where no child changed its type."""
     if results == parts:
@@ -342,6 +349,7 @@ def rewrite_observer() -> Observer | None:
     return _observer.get()
 
 
+@checked
 def rewrite(
     root: ExprT,
     rule: Callable[[_NodeT, _NodeT], Expr] | None = None,
@@ -413,6 +421,7 @@ def rewrite(
     return result_of(root, changed)
 
 
+@checked
 class SpanTransfer:
     """Gives new nodes the spans of the nodes they replace; nodes of the original program keep theirs."""
 
@@ -432,6 +441,7 @@ class SpanTransfer:
             set_span(node, span)
 
 
+@checked
 def substitute(root: ExprT, mapping: dict[Expr, Expr]) -> ExprT:
     """Return `root` with the nodes in `mapping` (variables, mostly) replaced; nothing is captured."""
     return rewrite(root, replace=dict(mapping)) if mapping else root
@@ -489,6 +499,7 @@ class Scope:
         return self.depth <= other.depth and other.at_depth(self.depth) is self
 
 
+@checked
 def scoped_children(expr: Expr, scope: Scope, open_scope: Callable[[Expr, int], Scope]) -> Iterable[tuple[Expr, Scope]]:
     """Return the children of a node, each with its scope; `open_scope(owner, part)` creates inner scopes."""
     if type(expr) is Function:
@@ -552,6 +563,7 @@ def let_chain(expr: Expr) -> tuple[list[Let], Expr]:
     return lets, expr
 
 
+@checked
 def make_lets(bindings: Iterable[tuple[Var, Expr]], body: Expr) -> Expr:
     """Return `body` under the bindings, the first outermost; typed if all of them are.
 
@@ -566,6 +578,7 @@ def make_lets(bindings: Iterable[tuple[Var, Expr]], body: Expr) -> Expr:
     return body
 
 
+@checked
 def use_counts(root: Expr) -> dict[Expr, int]:
     """Return the number of uses of each node as a child; two uses by one parent count twice."""
     counts: dict[Expr, int] = {root: 0}

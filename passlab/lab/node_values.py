@@ -89,6 +89,7 @@ class ValueFacts:
             self.maximum = high if self.maximum is None else max(high, self.maximum)
 
 
+@checked
 class NodeValues:
     """One run: `run[node]` are the facts of a node that ran, `result` is the result of the program."""
 

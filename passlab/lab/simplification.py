@@ -52,6 +52,7 @@ OPSET = 21  # that a model made by Relay has at least: older ones lack operators
 Row = tuple[Any, str, str, str]
 
 
+@checked
 @dataclass(frozen=True)
 class Simplification:
     """A model before and after, what each pass removed, and how the values compare.

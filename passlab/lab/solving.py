@@ -128,6 +128,7 @@ class SolvingStep:
     changed: dict[Expr, str]
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Solving(Tabular):
     """An analysis of a program, step by step. `start` is the state of each node before the first step.

@@ -25,6 +25,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.errors import AttrsError, Diagnostic, NodeTypeError, did_you_mean
 from passlab.ir.attrs import REQUIRED, Attrs
 from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem
@@ -212,6 +213,7 @@ def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> OpCall:
     return OpCall(op, operands)
 
 
+@checked
 def call(name: str, *args: Any, **attrs: Any) -> OpCall:
     """Return a call of the operator `name` on `args` with attributes by name.
 

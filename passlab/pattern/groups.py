@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from passlab.arguments import checked
 from passlab.ir.expr import Call, Constant, Expr, Function, Let, Tuple
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
@@ -42,6 +43,7 @@ class Group:
     number: int
 
 
+@checked
 def find_groups(pattern: DFPattern, program: Program, mod: IRModule | None = None) -> list[Group]:
     """Return the groups of a pattern, outermost first."""
     candidates = program.candidates(root_keys(pattern))

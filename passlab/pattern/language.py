@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.errors import PassTypeError
 from passlab.ir.attrs import as_value
 from passlab.ir.dtypes import dtype_name
@@ -47,6 +48,7 @@ class DFPattern:
     def __truediv__(self, other: DFPattern) -> CallPattern:
         return is_op("divide")(self, other)
 
+    @checked
     def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
         """Match this pattern on an operator, call or function with these attributes."""
         return has_attr(attrs, self)
@@ -59,10 +61,12 @@ class DFPattern:
         """Match this pattern on a tensor of a dtype."""
         return has_dtype(dtype, self)
 
+    @checked
     def has_shape(self, shape: Sequence[Any]) -> ShapePattern:
         """Match this pattern on a tensor of a shape."""
         return has_shape(shape, self)
 
+    @checked
     def optional(self, option: Callable[[DFPattern], DFPattern]) -> AltPattern:
         """Match `option(self)` or, where that fails, this pattern alone."""
         return AltPattern(option(self), self)
@@ -71,6 +75,7 @@ class DFPattern:
         """Match this pattern as the child of `parent`, with `path` in between (by default anything)."""
         return DominatorPattern(parent, wildcard() if path is None else path, self)
 
+    @checked
     def match(self, expr: Expr) -> bool:
         """Whether an expression matches."""
         from passlab.pattern.matcher import match
@@ -154,6 +159,7 @@ class CallPattern(DFPattern):
 
     __slots__ = ("args", "op")
 
+    @checked
     def __init__(self, op: DFPattern, args: Sequence[DFPattern] | None) -> None:
         self.op = check_pattern(op)
         self.args = None if args is None else tuple(check_pattern(a) for a in args)
@@ -167,6 +173,7 @@ class FunctionPattern(DFPattern):
 
     __slots__ = ("body", "params")
 
+    @checked
     def __init__(self, params: Sequence[DFPattern] | None, body: DFPattern) -> None:
         self.params = None if params is None else tuple(check_pattern(p) for p in params)
         self.body = check_pattern(body)
@@ -208,6 +215,7 @@ class TuplePattern(DFPattern):
 
     __slots__ = ("fields",)
 
+    @checked
     def __init__(self, fields: Sequence[DFPattern] | None) -> None:
         self.fields = None if fields is None else tuple(check_pattern(f) for f in fields)
 
@@ -257,6 +265,7 @@ class AttrPattern(NarrowedPattern):
 
     __slots__ = ("attrs",)
 
+    @checked
     def __init__(self, pattern: DFPattern, attrs: Mapping[str, Any]) -> None:
         super().__init__(pattern)
         self.attrs = {str(name): as_value(value) for name, value in attrs.items()}
@@ -289,6 +298,7 @@ class ShapePattern(NarrowedPattern):
 
     __slots__ = ("shape",)
 
+    @checked
     def __init__(self, pattern: DFPattern, shape: Sequence[Any]) -> None:
         super().__init__(pattern)
         self.shape = tuple(shape)
@@ -342,6 +352,7 @@ def is_expr(expr: Expr) -> ExprPattern:
     return ExprPattern(expr)
 
 
+@checked
 def is_op(op_name: str) -> ExprPattern:
     """Match an operator: `is_op("add")(x, y)` matches a call. Raises `OpNotFoundError` with the nearest names.
 
@@ -352,6 +363,7 @@ def is_op(op_name: str) -> ExprPattern:
     return ExprPattern(Op.get(op_name))
 
 
+@checked
 def is_tuple(fields: Sequence[DFPattern] | None = None) -> TuplePattern:
     """Match a tuple of these fields, or any tuple."""
     return TuplePattern(fields)
@@ -372,21 +384,25 @@ def is_let(var: DFPattern, value: DFPattern, body: DFPattern) -> LetPattern:
     return LetPattern(var, value, body)
 
 
+@checked
 def has_type(ttype: Type, pattern: DFPattern | None = None) -> TypePattern:
     """Match `pattern` (by default anything) on an expression of a type."""
     return TypePattern(pattern or wildcard(), ttype)
 
 
+@checked
 def has_dtype(dtype: Any, pattern: DFPattern | None = None) -> DataTypePattern:
     """Match `pattern` (by default anything) on a tensor of a dtype."""
     return DataTypePattern(pattern or wildcard(), dtype)
 
 
+@checked
 def has_shape(shape: Sequence[Any], pattern: DFPattern | None = None) -> ShapePattern:
     """Match `pattern` (by default anything) on a tensor of a shape."""
     return ShapePattern(pattern or wildcard(), shape)
 
 
+@checked
 def has_attr(attrs: Mapping[str, Any], pattern: DFPattern | None = None) -> AttrPattern:
     """Match `pattern` (by default anything) with these attributes."""
     return AttrPattern(pattern or wildcard(), attrs)

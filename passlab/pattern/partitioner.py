@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.ir.expr import Call, Expr, Function, If, Let, Match, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op
 from passlab.ir.walk import rewrite, substitute
@@ -14,6 +15,7 @@ from passlab.pattern.language import DFPattern, FunctionPattern, check_pattern
 from passlab.pattern.program import PARTITIONED, Program
 
 
+@checked
 def partition(
     pattern: DFPattern,
     expr: Expr,

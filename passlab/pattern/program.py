@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from passlab.analysis.dominators import NONE, PostDominators
+from passlab.arguments import checked
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import CHILDREN, post_order
@@ -42,6 +43,7 @@ _NODE_CLASSES: dict[type, type] = {
 }
 
 
+@checked
 class Program:
     """The nodes under `root`, children before parents.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, PassError, PassTypeError
 from passlab.infer import infer_expr
 from passlab.ir.equal import structural_equal
@@ -70,6 +71,7 @@ class DFPatternCallback:
         return rewrite(self, expr, mod)
 
 
+@checked
 def rewrite(
     callbacks: DFPatternCallback | Iterable[DFPatternCallback], expr: Expr, mod: IRModule | None = None
 ) -> Expr:

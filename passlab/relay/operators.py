@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.ir.expr import Call, Constant, Expr, Tuple
 from passlab.ir.op import Op, find_op
 from passlab.ir.tuple_wrapper import TupleWrapper
@@ -154,6 +155,7 @@ def mean_std(data: Expr, axis: Axis = None, keepdims: bool = False, exclude: boo
     return TupleWrapper(Tuple((mean, _builder("sqrt")(var))), 2)
 
 
+@checked
 def logsumexp(data: Expr, axis: Axis = None, keepdims: bool = False) -> Expr:
     """Return log(sum(exp(data))) over `axis`, without overflow: the maximum is subtracted first."""
     maximum = _builder("max")(data, axis, True)
@@ -168,6 +170,7 @@ def reverse_reshape(data: Expr, newshape: int | Sequence[int]) -> Expr:
     return result
 
 
+@checked
 def segment_sum(data: Expr, segment_ids: Expr, num_segments: int | Expr | None = None) -> Expr:
     """Return, for each segment, the sum of its slices of `data` along the first axis.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, UnknownNameError, did_you_mean
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import GlobalVar
@@ -28,6 +29,7 @@ _OLD_NAMES = {
 }  # fmt: skip
 
 
+@checked
 class Prelude:
     """The standard library of `mod` (by default a new module): `p.map`, `p.foldl`, `p.mod.get_type("List")`.
 

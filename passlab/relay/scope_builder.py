@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.expr import Expr, If, Var
 from passlab.ir.types import Type
@@ -30,6 +31,7 @@ class _Scope:
         return make_lets(self.bindings, self.result)
 
 
+@checked
 class ScopeBuilder:
     """Builds an expression step by step:
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from passlab import transform
+from passlab.arguments import checked
 from passlab.diffing.diff import count_operators
 from passlab.evaluate import Evaluator
 from passlab.executor import create_executor
@@ -25,7 +26,8 @@ from passlab.rewriting.entry import with_entry
 Array = np.ndarray[Any, Any]
 
 
-def run_opt_pass(expr: Expr, opt_pass: Any, import_prelude: bool = False) -> Expr:
+@checked
+def run_opt_pass(expr: Expr, opt_pass: Callable[[IRModule], IRModule], import_prelude: bool = False) -> Expr:
     """Return `expr` after type inference and the pass: a function for a function, otherwise an expression.
 
     >>> from passlab import testing
@@ -54,11 +56,13 @@ def count_ops(program: Expr | IRModule) -> Counter[str]:
     return count_operators(program)
 
 
+@checked
 def rand(dtype: str, *shape: int) -> Array:
     """Return an array of random numbers from 0 to 1."""
     return np.random.default_rng().random(shape).astype(array_dtype(dtype))
 
 
+@checked
 def check_grad(
     func: Function,
     inputs: Sequence[Array] | None = None,
@@ -145,11 +149,13 @@ def _program(expr: Expr, mod: IRModule | None) -> IRModule:
     return infer_module(with_entry(IRModule() if mod is None else mod, expr))
 
 
+@checked
 def to_python(expr: Expr, mod: IRModule | None = None, target: Any = None) -> ast.Module:
     """Return the syntax tree of a Python module that computes an expression. `target` is ignored."""
     return ast.parse(python_source(_program(expr, mod)).text)
 
 
+@checked
 def run_as_python(expr: Expr, mod: IRModule | None = None, target: Any = None) -> Any:
     """Compile an expression to Python and return its value; for a function with parameters, a callable."""
     program = _program(expr, mod)

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, PasslabError
 from passlab.evaluate.values import ADTValue
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Expr
+from passlab.ir.module import IRModule
+from passlab.ir.node_errors import not_a_node_error
+
+
+def _module(prelude: Any) -> IRModule:
+    """Return the module of a prelude, or the module itself."""
+    module = getattr(prelude, "mod", prelude)
+    if not isinstance(module, IRModule):
+        raise not_a_node_error(prelude, "a prelude or a module")
+    return module
 
 
 def _constructors(prelude: Any) -> tuple[Constructor, Constructor]:
     """Return zero and successor of the module of `prelude` (or of `prelude`, when it is a module)."""
-    _, zero, successor = getattr(prelude, "mod", prelude).get_type("nat")
+    _, zero, successor = _module(prelude).get_type("nat")
     return zero, successor
 
 
+@checked
 def add_nat_definitions(prelude: Any) -> None:
     """Add `nat.rly` to the module of a prelude (or to a module): `nat` and the functions that count with it."""
-    getattr(prelude, "mod", prelude).import_from_std("nat.rly")
+    _module(prelude).import_from_std("nat.rly")
 
 
 def _natural(n: int) -> int:
@@ -27,6 +39,7 @@ def _natural(n: int) -> int:
     return n
 
 
+@checked
 def count(prelude: Any, n: ADTValue) -> int:
     """Return the value of `n` as a Python number.
 
@@ -44,6 +57,7 @@ def count(prelude: Any, n: ADTValue) -> int:
     return total
 
 
+@checked
 def make_nat_value(prelude: Any, n: int) -> ADTValue:
     """Return a Python number as a value of type `nat`. Raises `PasslabError` for a negative one."""
     zero, successor = _constructors(prelude)
@@ -53,6 +67,7 @@ def make_nat_value(prelude: Any, n: int) -> ADTValue:
     return result
 
 
+@checked
 def make_nat_expr(prelude: Any, n: int) -> Expr:
     """Return a Python number as an expression of type `nat`. Raises `PasslabError` for a negative one."""
     zero, successor = _constructors(prelude)

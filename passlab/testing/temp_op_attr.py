@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.ir.op import Op
 
 
+@checked
 class TempOpAttr:
     """Register `attr_value` for the operator `op_name` under `attr_key` inside a `with`, and restore the former value.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, DiagnosticError, did_you_mean
 from passlab.ir.module import IRModule
 from passlab.lazy import INFERENCE, late
@@ -18,6 +19,7 @@ FILES = ("core.rly", "gradient.rly", "nat.rly", "prelude.rly")
 _NEEDS = {"nat.rly": "prelude.rly"}
 
 
+@checked
 def standard(file_name: str) -> IRModule:
     """Return the module of a file of the standard library, typed, with the files it needs.
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from passlab.devices import Target, VirtualDevice
+from passlab.errors import NodeTypeError, type_in_words
 from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import Constant, Expr, Var
 from passlab.ir.types import ANY, SizeExpr, SizeQuotient, SizeVar, TensorType, Type, is_computed
@@ -143,6 +144,8 @@ class ObjectGraph:
             if all(isinstance(key, str) for key in value):
                 return self._add("Map", keys=list(value), data=(yield self._values(value.values())))
             return self._add("Map", data=(yield self._values(part for pair in value.items() for part in pair)))
+        if type(value).__hash__ is None:  # a set, say
+            raise NodeTypeError(f"{type_in_words(value)} cannot be saved as JSON")
         if value not in self._shared:
             self._shared[value] = yield (self._program_object(value) or self._record(value))
         return self._shared[value]

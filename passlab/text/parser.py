@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any
 
 from passlab import limits
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, DiagnosticError, ParseError
 from passlab.ir.adt import (
     Clause,
@@ -85,6 +86,7 @@ Head = tuple[Expr, int]  # an operand that is parsed already, and its first toke
 _STATEMENTS = frozenset(("let", "def", "else", "type", "extern", "free_var", "_"))
 
 
+@checked
 def parse(
     source: str,
     source_name: str = "from_string",
@@ -106,6 +108,7 @@ def parse(
         return parser.module()
 
 
+@checked
 def parse_expr(
     source: str,
     source_name: str = "string",
@@ -584,7 +587,7 @@ class Parser(FlatParser):
                 self.i += 2
                 device = self.attr_value()
             else:
-                key = self.attr_key()
+                key = self.attr_key_once(values)
                 values[key] = self.attr_value()
             more = self.separator(")")
         return params, values, device

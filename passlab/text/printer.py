@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, NodeTypeError, visible
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData
 from passlab.ir.expr import (
@@ -550,6 +551,7 @@ HEADER = '#[version = "0.0.5"]\n'
 Annotate = Callable[[Expr], str]
 
 
+@checked
 def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = None, spans: bool = False) -> str:
     """Return a module, expression, type or pattern as Relay text with its version line.
 
@@ -586,6 +588,7 @@ def text_with(meta: MetaWriter, node: Any) -> str:
     return _print(node, meta, None, None, False)
 
 
+@checked
 def render(node: Any, annotate: Annotate | None = None, spans: bool = False) -> MarkedText:
     """Return the text of `pretty` with marks that map its ranges to nodes. Raises `NodeTypeError` for other objects."""
     annotations = Annotations()

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from passlab.analysis.contents import contents_of
 from passlab.analysis.type_variables import free_type_vars
+from passlab.arguments import checked, checked_own
 from passlab.errors import Diagnostic, DiagnosticError, PassError, PassTypeError
 from passlab.infer import infer_module
 from passlab.ir.expr import Expr, Function
@@ -99,6 +100,20 @@ def current_run() -> PassRun | None:
     return _current_run.get()
 
 
+class _NoInfo:
+    """What a class of passes has for `info` until it is set."""
+
+    def __get__(self, pass_: Any, owner: type) -> Any:
+        if pass_ is None:
+            return self
+        raise PassTypeError(
+            Diagnostic(
+                f"the class `{owner.__name__}` derives from Pass and sets no `info`, the name and level of the pass",
+                hint="decorate a class with `@transform.module_pass(opt_level=0)` instead of deriving it",
+            )
+        )
+
+
 class Pass:
     """A module-to-module transformation with a name and a level. Call it with a module to run it.
 
@@ -110,7 +125,7 @@ class Pass:
     """
 
     kind: ClassVar[str] = ""  # the kind of pass, as shown in tables
-    info: PassInfo
+    info: PassInfo = _NoInfo()  # type: ignore[assignment]
     contract: NumericContract | None = None
     # the name under which `get_pass` creates a standard pass, where `info.name` differs
     factory_name: ClassVar[str | None] = None
@@ -120,6 +135,7 @@ class Pass:
         super().__init_subclass__(**kwargs)
         if "acts_on" not in vars(cls) and not vars(cls).keys().isdisjoint(("transform_function", "transform_module")):
             cls.acts_on = Pass.acts_on  # type: ignore[method-assign]  # a new method may act on anything
+        checked_own(cls)
 
     def __call__(self, mod: Any) -> IRModule:
         """Run the pass on a module under the current context and return the resulting module.
@@ -265,6 +281,7 @@ class ModulePass(Pass):
         return f"Run Module pass: {self.info.name} at the optimization level {self.info.opt_level}"
 
 
+@checked
 def is_optimizable(function: Function) -> bool:
     """Return False for functions that function passes skip: external, of another compiler, or marked to be skipped."""
     attrs = function.attrs

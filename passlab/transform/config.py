@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.errors import ConfigError, Diagnostic, did_you_mean
 
 _TYPE_KEYS: dict[type, str] = {
@@ -81,6 +82,7 @@ class ConfigOption:
 _options: dict[str, ConfigOption] = {}
 
 
+@checked
 def register_config_option(key: str, type: type, default: Any = None, doc: str = "") -> ConfigOption:
     """Register an option. Raises `ConfigError` if the key has a different option; registering the same again is
     allowed.

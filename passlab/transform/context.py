@@ -18,6 +18,7 @@ from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Protocol
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, PassError, PassTypeError
 from passlab.ir.module import IRModule
 from passlab.lazy import late
@@ -123,6 +124,7 @@ class PassContext:
             _stack.set(stack[:-1])  # again, in case an interrupt prevented the first time
 
     @contextmanager
+    @checked
     def derived(
         self,
         opt_level: int | None = None,
@@ -151,6 +153,7 @@ class PassContext:
             yield inner
 
     # ------------------------------------------------------------ options
+    @checked
     def get_config(self, key: str, default: Any = None) -> Any:
         """Return the value of an option: its value here, else `default`, else its registered default. Raises
         `ConfigError`.
@@ -175,10 +178,12 @@ class PassContext:
         self._diag_ctx = value
 
     # ------------------------------------------------------------ which passes run
+    @checked
     def pass_enabled(self, info: PassInfo) -> bool:
         """Return True if a `Sequential` runs a pass: not if disabled, else if required or from its opt_level on."""
         return self.why_disabled(info) is None
 
+    @checked
     def why_disabled(self, info: PassInfo) -> str | None:
         """Return why a `Sequential` does not run a pass, or None when it does."""
         if info.name in self.disabled_pass:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from passlab.arguments import checked
+
 
 @dataclass(frozen=True)
 class NumericContract:
@@ -51,6 +53,7 @@ EXACT = NumericContract()
 FINITE = NumericContract(finite_only=True)
 
 
+@checked
 def Rounds(ulps: float, approximates: bool = False) -> NumericContract:  # noqa: N802 - a value, as EXACT and FINITE are
     """Return the contract of results within `ulps` units in the last place.
 

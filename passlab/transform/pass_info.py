@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, PassTypeError
 
 
@@ -18,6 +19,7 @@ class PassInfo:
 
     __slots__ = ("opt_level", "name", "traceable", "_required")
 
+    @checked
     def __init__(
         self, opt_level: int, name: str, required: Iterable[str] | None = None, traceable: bool = False
     ) -> None:
@@ -71,7 +73,7 @@ def as_names(value: Iterable[str] | None, what: str) -> tuple[str, ...]:
                 f"{what} must be a list, tuple or set of names", expected="list[str]", found=repr(value), hint=hint
             )
         )
-    names = tuple(sorted(value)) if isinstance(value, (set, frozenset)) else tuple(value)
+    names = tuple(sorted(value, key=str)) if isinstance(value, (set, frozenset)) else tuple(value)
     for name in names:
         if not isinstance(name, str):
             raise PassTypeError(Diagnostic(f"{what} must be names", expected="str", found=repr(name)))

@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, PassError, PassTypeError, did_you_mean
 from passlab.lazy import PASSES, late
 from passlab.table import Table
@@ -36,6 +37,7 @@ def aliases() -> dict[str, str]:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@checked
 def register_pass(factory: F, name: str | None = None) -> F:
     """Register a pass, or a factory of passes, under a name for `get_pass`, `required` and pipelines in text.
 
@@ -62,6 +64,7 @@ def register_pass(factory: F, name: str | None = None) -> F:
     return factory
 
 
+@checked
 def unregister_pass(name: str) -> None:
     """Remove a registered name."""
     _registered.pop(name, None)

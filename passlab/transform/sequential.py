@@ -272,6 +272,7 @@ def _context_name(name: str, own: set[str]) -> str:
 Pipeline: TypeAlias = Pass | str | Sequence[Pass | str | Sequence[Pass | str]]
 
 
+@checked
 # recurses: lists of passes, as deep as the caller nested them
 def as_pass(value: Any, passes: Mapping[str, Any] | None = None) -> Pass:
     """Return a pass, a text of the pipeline language, or a list of these as one pass.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, RunError, RunTypeError, counted, did_you_mean, type_in_words
 from passlab.evaluate.arguments import check_argument
@@ -101,6 +102,7 @@ class Compilation:
     entry: str = "main"
 
 
+@checked
 @dataclass(eq=False)
 class Executable:
     """A compiled program. Functions, kernels, constants and devices are numbered in the order of their tuples.

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, InterruptedRunError, LimitError, PasslabError, RunTypeError
 from passlab.evaluate.operators import failure
 from passlab.evaluate.values import Value
@@ -34,6 +35,7 @@ Observer = Callable[[Instruction, Sequence[Any], float], None]
 _CHANGE_FRAMES = (Flow.CALL, Flow.RETURN)  # after these another frame is on top
 
 
+@checked
 class Machine:
     """Runs the functions of one executable. After an error, or an interrupt, it can be used again.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, RunError, RunTypeError, counted, did_you_mean, type_in_words
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.operators import describe
@@ -24,6 +25,7 @@ Array = np.ndarray[Any, Any]
 _UNSET = object()  # an input without a value
 
 
+@checked
 class VirtualMachine:
     """Runs an executable on the devices it was compiled for; `device` is accepted and ignored.
 

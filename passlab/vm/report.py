@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, MissingPackageError, VerifyError
 from passlab.lazy import late, notebook_forms
 
@@ -40,6 +41,7 @@ FRAME_COLUMNS = {
 Row = dict[str, Any]
 
 
+@checked
 @dataclass(frozen=True)
 class Report:
     """The events of a run in order (`calls`), totals by device, and the configuration.

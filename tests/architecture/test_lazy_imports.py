@@ -157,6 +157,7 @@ BY_NAME = {
     "passlab.frontend.onnx.export.table",  # the table of exported operators
     "passlab.frontend.onnx.package",  # onnx
     "passlab.frontend.pytorch.entries",  # the table of operators
+    "passlab.arguments",  # names that a module imports for type checkers only
     "passlab.frontend.pytorch.importing",  # torch
     "passlab.executor.aot.vendor",  # the source of a kernel
     "passlab.display.charts",  # altair and matplotlib

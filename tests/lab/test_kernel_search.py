@@ -61,3 +61,19 @@ def test_an_operator_is_tried_on_edges_that_its_program_does_not_reach(monkeypat
     kernel = wrong_kernel(net, Trial(), 5.0, [])
     assert kernel is not None
     assert (kernel.operator, kernel.kind) == ("take", "the edge cases of the operator")
+
+
+@pytest.mark.parametrize("body", ["max(%x, axis=[1])", "nn.softmax(%x)", "sort(%x, is_ascend=False)", "tanh(%x)"])
+def test_a_kernel_that_swallows_nan_is_named(body, monkeypatch):
+    """Between kernel and definition the NaN of the arguments decides, in whatever order a kernel computes."""
+    net = infer_module(passlab.parse(f"def @main(%x: Tensor[(2, 5), float32]) {{ {body} }}"))
+    assert wrong_kernel(net, Trial(), 5.0) is None
+    checked = kernel_search.kernel_disagreement
+
+    def swallowing(op, attrs, args, value):
+        return checked(op, attrs, args, np.nan_to_num(value, nan=0.5, posinf=np.inf, neginf=-np.inf))
+
+    monkeypatch.setattr(kernel_search, "kernel_disagreement", swallowing)
+    wrong = wrong_kernel(net, Trial(), 5.0)
+    assert wrong is not None
+    assert wrong.kind == "NaN, infinities and negative zeros"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from typing import Any
 
@@ -102,7 +102,7 @@ def _suggestion(name: str, nodes: Mapping[Any, Any]) -> str:
 
 
 @checked_view(Mapping, hint='`{"root": None, "child": "root"}` gives each node its parent')
-def tree_view(parents: Mapping[Any, Any], title: str = "", marked: Any = ()) -> TreeView:
+def tree_view(parents: Mapping[Any, Any], title: str = "", marked: Sequence[Any] | Set[Any] = ()) -> TreeView:
     """Return the view of a tree from a table of parents (None for a root); `marked` nodes stand out.
 
     Raises `PasslabError` where the table is not a tree.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.errors import RunError
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.ownership import private_copy
@@ -13,6 +14,7 @@ from passlab.executor.aot.loading import CompiledProgram
 from passlab.executor.outputs import RunsByInputs, output_number, write_output
 
 
+@checked
 class AotModule(RunsByInputs):
     """Runs a compiled module. Inputs are set by name or number and stay set; outputs are the fields of a tuple."""
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from passlab import limits
+from passlab.arguments import checked
 from passlab.atomic_file import checked_path, write_bytes
 from passlab.errors import Diagnostic, DiagnosticError, FileAccessError, ModelError, PasslabError, did_you_mean
 from passlab.frontend.identifiers import Identifiers
@@ -478,6 +479,7 @@ METADATA_ATTR = "onnx"  # the attribute of a module that holds the metadata of i
 CONFIG = {"use_nt_batch_matmul": True, "composites": True}
 
 
+@checked
 def from_onnx(
     model: Any,
     shape: Mapping[str, Any] | None = None,
@@ -485,7 +487,7 @@ def from_onnx(
     opset: int | None = None,
     freeze_params: bool = True,
     convert_config: Mapping[str, Any] | None = None,
-    export_node_renamed_model_path: Any = None,
+    export_node_renamed_model_path: str | os.PathLike[str] | None = None,
     values: Mapping[str, Any] | None = None,
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return an ONNX model as a typed module with one function `main`, and its parameters by name.

@@ -138,6 +138,7 @@ def run_with_unnamed_rewrites(
         return again(event, mod), asked
 
 
+@checked
 class Bisection(Tabular):
     """The pass that broke a program.
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from passlab.arguments import checked
 from passlab.diffing.diff import diff, node_name
 from passlab.diffing.matching import nodes_of
 from passlab.instrument.events import Event
@@ -94,6 +95,7 @@ class _StepMatches(NamedTuple):
     sure: set[Expr]
 
 
+@checked
 class Provenance:
     """The origins of all nodes of the recorded events. Built in one pass over rewrites and new nodes."""
 

@@ -70,6 +70,7 @@ class Recording(Tabular):
     ('input', True, True)
     """
 
+    @checked
     def __init__(
         self,
         runs: Iterable[Event],
@@ -357,6 +358,7 @@ class Recording(Tabular):
         """
         late(*_REPORT)(self, path, static)
 
+    @checked
     def plot(self, what: str = "nodes", inputs: Any = None) -> Any:
         """Return a chart with a bar for each step: an Altair chart, or a Matplotlib figure where Altair is missing.
 

@@ -25,6 +25,7 @@ MOST_TIMES = 1000
 Which = int | str  # a pass of the pipeline: its number, counted from 1, or its name, for the first of that name
 
 
+@checked
 class WhatIf:
     """A pipeline that differs from a recorded one. `passes` are events of the recording, and new passes."""
 

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from passlab.arguments import checked
 from passlab.errors import Diagnostic, RunError, RunTypeError, VerifyError, type_in_words
 from passlab.ir.adt import TypeData
 from passlab.ir.expr import Function, Tuple
@@ -37,6 +38,7 @@ EXECUTABLE = "executable"  # the kind of a library file whose parts are an execu
 SIGNATURE = "Signature"  # the attribute of library functions that only declare the parameters of a function
 
 
+@checked
 @dataclass(frozen=True)
 class KernelLibrary:
     """The kernels of an executable, its data types and the signatures of its functions, as Relay text."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.arguments import checked
 from passlab.atomic_file import atomic_files
 from passlab.errors import Diagnostic, ModelError
 from passlab.frontend.onnx.export.combining import NodeGraph, combine
@@ -140,6 +141,7 @@ APART = 1024  # bytes of a weight that a model may refer to: shapes and other sm
 PROTOBUF_LIMIT = 2**31 - 1  # bytes of one file; a larger model stores its weights in a second file
 
 
+@checked
 def to_onnx(
     relay_ir: IRModule | Function,
     params: Mapping[str, Any] | None = None,
