@@ -180,24 +180,36 @@ def proposal(attrs: Any, scores: Any, deltas: Any, info: Any) -> Array:
     return result
 
 
-@definition_of("vision.roi_align")
-def roi_align(attrs: Any, x: Any, rois: Any) -> Any:
-    """Define `vision.roi_align`."""
+def _roi_align(attrs: Any, x: Any, rois: Any, offset: float, least: float) -> Any:
+    """Return regions aligned: moved by -offset, at least so long and so wide."""
     x = to_layout(x, attrs.layout, "NCHW")
     ph, pw = attrs.pooled_size
     result = np.zeros((len(rois), x.shape[1], ph, pw))
     for n, i, j in np.ndindex(len(rois), ph, pw):
-        left, top, right, bottom = rois[n, 1:] * attrs.spatial_scale
-        bin_height, bin_width = max(bottom - top, 1.0) / ph, max(right - left, 1.0) / pw
+        left, top, right, bottom = rois[n, 1:] * attrs.spatial_scale - offset
+        bin_height, bin_width = max(bottom - top, least) / ph, max(right - left, least) / pw
         ny, nx = (attrs.sample_ratio,) * 2 if attrs.sample_ratio > 0 else (math.ceil(bin_height), math.ceil(bin_width))
         points = [
             (top + (i + (a + 0.5) / ny) * bin_height, left + (j + (b + 0.5) / nx) * bin_width)
             for a in range(ny)
             for b in range(nx)
         ]
-        samples = [sample(as_float64(x[int(rois[n, 0])]), *point) for point in points]
-        result[n, :, i, j] = np.max(samples, axis=0) if attrs.mode == "max" else np.mean(samples, axis=0)
+        if points:
+            samples = [sample(as_float64(x[int(rois[n, 0])]), *point) for point in points]
+            result[n, :, i, j] = np.max(samples, axis=0) if attrs.mode == "max" else np.mean(samples, axis=0)
     return to_layout(result, "NCHW", attrs.layout)
+
+
+@definition_of("vision.roi_align")
+def roi_align(attrs: Any, x: Any, rois: Any) -> Any:
+    """Define `vision.roi_align`."""
+    return _roi_align(attrs, x, rois, 0.0, 1.0)
+
+
+@definition_of("contrib.roi_align")
+def exact_roi_align(attrs: Any, x: Any, rois: Any) -> Any:
+    """Define `contrib.roi_align`."""
+    return _roi_align(attrs, x, rois, 0.5, -math.inf)
 
 
 @definition_of("vision.roi_pool")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import passlab
-from passlab import transform
+from passlab import relay, transform
 from passlab.frontend import from_onnx
-from tests.frontend.onnx_text import model
+from tests.frontend.onnx_text import assert_close, model, reference, run
 
 CASES: dict[str, tuple[str, str]] = {
     "an operator under another name": (
@@ -223,3 +223,26 @@ def test_old_slices_go_along_their_axes_or_the_first_ones(
     bounds = {axis: slice(b, e) for b, e, axis in zip(begin, end, axes, strict=True)}
     found = passlab.relay.create_executor("debug", mod).evaluate()(x)
     assert found.tolist() == x[bounds[0], bounds[1]].tolist()
+
+
+@pytest.mark.parametrize("mode", ["half_pixel", "output_half_pixel"])
+@pytest.mark.parametrize("ratio", [0, 2])
+def test_regions_smaller_than_a_pixel_are_aligned_as_onnx_says(mode: str, ratio: int) -> None:
+    """Only `output_half_pixel` enlarges them to one pixel; a region without area has no samples."""
+    rng = np.random.default_rng(0)
+    x, number = rng.standard_normal((2, 3, 8, 9)).astype("float32"), np.array([0, 1, 0, 1, 1, 0, 0])
+    regions = np.array(
+        [[1, 1, 1.3, 1.4], [2, 2, 6, 7], [3, 3, 3, 3], [5, 4, 4.5, 3], [0, 0, 0.1, 8], [-3, -3, 2, 2], [7, 6, 12, 12]],
+        "float32",
+    )
+    proto = model(
+        f"""g (float[N,3,8,9] x, float[R,4] r, int64[R] b) => (float[R,3,3,2] y) {{
+        y = RoiAlign<output_height=3, output_width=2, sampling_ratio={ratio}, spatial_scale=0.7,
+                     coordinate_transformation_mode="{mode}">(x, r, b) }}"""
+    )
+    mod, _ = from_onnx(proto)
+    expected = reference(proto, x, regions, number)
+    assert_close(run("vm", mod, x, regions, number), expected)
+    written = relay.to_onnx(mod)
+    assert [node.op_type for node in written.graph.node].count("RoiAlign") == 1
+    assert_close(reference(written, x, regions, number), expected)

@@ -101,6 +101,8 @@ MORE: tuple[str, ...] = (
     f'image.crop_and_resize(%x: (2, 5, 6, 2), {_BOXES}, %i: (2) int32 = [1, 1], crop_size=[3, 1], layout="NHWC", method="nearest_neighbor", extrapolation_value=1f)',
     "image.crop_and_resize(%x: (2, 2, 4, 4), %b: (2, 4), %i: (2) int32 = [1, 0], crop_size=[3, 4])",
     f"vision.roi_align(%x: (2, 2, 4, 5), {_ROIS}, pooled_size=[2, 3], spatial_scale=0.8f, sample_ratio=2)",
+    f"contrib.roi_align(%x: (2, 2, 4, 5), {_ROIS}, pooled_size=[2, 3], spatial_scale=0.2f, sample_ratio=2)",
+    f'contrib.roi_align(%x: (2, 5, 4, 2), {_ROIS}, pooled_size=[2, 2], spatial_scale=1f, sample_ratio=1, layout="NHWC", mode="max")',
     f'vision.roi_align(%x: (2, 5, 4, 2), {_ROIS}, pooled_size=[2, 2], spatial_scale=1f, sample_ratio=1, layout="NHWC", mode="max")',
     "image.dilation2d(%x: (1, 2, 5, 6), %w: (2, 2, 3), strides=[1, 2], padding=[1, 0, 1, 1], dilations=[2, 1])",
     # what is moved, written and picked
@@ -159,6 +161,10 @@ REFUSED: dict[str, str] = {
     (
         "vision.roi_align(%x: (2, 2, 4, 5), %r: (2, 5) float32 = [[0, 0, 0, 3, 3], [1, 1, 1, 9, 2]], "
         "pooled_size=[2, 2], spatial_scale=0.5f)"
+    ): "as many samples as it has pixels",
+    (
+        "contrib.roi_align(%x: (2, 2, 4, 5), %r: (5, 5) float32 = [[0, 0, 0, 3, 3], [1, 1, 1, 9, 2], "
+        "[0, 1, 1, 1.5, 1.25], [1, 2, 2, 2, 2], [1, 3, 3, 1, 4]], pooled_size=[2, 2], spatial_scale=0.5f)"
     ): "as many samples as it has pixels",
     'scatter_elements(%x: (2, 3), %i: (1, 3) int32 = [[1, 0, -1]], %u: (1, 3), axis=0, reduction="mean")': "depends on",
     (

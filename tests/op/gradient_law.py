@@ -28,7 +28,7 @@ POSITIVE = (
 )  # fmt: skip
 BEYOND_ONE = {"acosh"}
 # Operators that compute in float32 whatever they are given, and are straight lines in pieces: longer steps do.
-ROUGH = {"qnn.dequantize", "image.crop_and_resize", "vision.roi_align"}
+ROUGH = {"qnn.dequantize", "image.crop_and_resize", "vision.roi_align", "contrib.roi_align"}
 
 
 def cases(name: str) -> tuple[str, ...]:

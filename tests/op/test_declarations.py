@@ -45,6 +45,7 @@ MEANING = {
 SPECIAL: dict[str, dict[str, str]] = {
     "contrib.recurrent": {"x": "Tensor[(4, 2, 3), float32]", "w": "Tensor[(1, 6, 3), float32]",
                           "r": "Tensor[(1, 6, 2), float32]", "b": "Tensor[(1, 12), float32]"},
+    "contrib.roi_align": {"x": "Tensor[(1, 2, 4, 4), float32]", "rois": "Tensor[(1, 5), float32]"},
     "take": {"i": "Tensor[(2), int32]"},
     "gather": {"i": "Tensor[(1, 3), int32]"},
     "adv_index": {"i": "Tensor[(2), int32]"},

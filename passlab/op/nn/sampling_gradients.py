@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
@@ -254,8 +254,8 @@ def _define_crop_and_resize(attrs: Attrs, data: Expr, boxes: Expr, box_indices: 
 crop_and_resize = by_definition(_define_crop_and_resize)
 
 
-def _define_roi_align(attrs: Attrs, data: Expr, rois: Expr) -> Expr:
-    """Define `vision.roi_align`: regions sampled at points of each bin, then reduced by mean or maximum."""
+def _define_roi_align(is_exact: bool, attrs: Attrs, data: Expr, rois: Expr) -> Expr:
+    """Define `vision.roi_align`, or the exact one: regions sampled at points of each bin, then mean or maximum."""
     x, dtype = infer_types(to_layout(data, attrs.layout, "NCHW")), dtype_of(data)
     _, c, *size = sizes_of(x, "vision.roi_align")
     n, samples, pooled = sizes_of(rois, "vision.roi_align")[0], attrs.sample_ratio, attrs.pooled_size
@@ -264,7 +264,9 @@ def _define_roi_align(attrs: Attrs, data: Expr, rois: Expr) -> Expr:
     matrices = []
     for axis, (length, count) in enumerate(zip(size, pooled, strict=True)):
         start, end = _column(boxes, 2 - axis), _column(boxes, 4 - axis)
-        bins = call("maximum", end - start, number(1, dtype)) / number(count, dtype)
+        sizes = end - start if is_exact else call("maximum", end - start, number(1, dtype))
+        start = start - number(0.5, dtype) if is_exact else start
+        bins = sizes / number(count, dtype)
         steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples).reshape(1, -1)
         positions = start + bins * number(steps, dtype)
         w = _linear_weights(_clip_to(positions, 0, length - 1), length, dtype) * _inside(positions, -1, length, dtype)
@@ -276,14 +278,17 @@ def _define_roi_align(attrs: Attrs, data: Expr, rois: Expr) -> Expr:
     return to_layout(result, "NCHW", attrs.layout)
 
 
-_ROI_ALIGN_GRADIENT = by_definition(_define_roi_align)
+_ROI_ALIGN_GRADIENTS = {
+    "vision.roi_align": by_definition(partial(_define_roi_align, False)),
+    "contrib.roi_align": by_definition(partial(_define_roi_align, True)),
+}
 
 
 def roi_align(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradients of a region's samples. Raises `RelationError` if their number depends on the region."""
     if attrs_of(orig).sample_ratio < 1:
         refuse(
-            "vision.roi_align has no gradient where each region has as many samples as it has pixels",
+            f"{orig.op.name} has no gradient where each region has as many samples as it has pixels",
             hint="give a sample_ratio, such as 2",
         )
-    return _ROI_ALIGN_GRADIENT(orig, grad)
+    return _ROI_ALIGN_GRADIENTS[orig.op.name](orig, grad)

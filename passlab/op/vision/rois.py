@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
@@ -65,17 +65,24 @@ def _pool_regions(name: str, attrs: Attrs, data: Array, rois: Array, out: Array 
 _ELEMENTS_PER_STEP = 1 << 18  # elements read in one step, so that intermediate arrays stay in cache
 
 
-def _align_regions(attrs: Attrs, images: Array, batch: Array, rois: Array) -> Array:
-    """Return the regions aligned; those with the same number of samples in each bin are computed together."""
+def _align_regions(is_exact: bool, attrs: Attrs, images: Array, batch: Array, rois: Array) -> Array:
+    """Return the regions aligned; those with the same number of samples in each bin are computed together.
+
+    Exact regions begin half a pixel earlier, where the centre of the first pixel is, and may be smaller than a pixel.
+    """
     result = np.empty((len(rois), *attrs.pooled_size, images.shape[3]), images.dtype)
     scaled = (rois * rois.dtype.type(attrs.spatial_scale)).astype(np.float64)
-    starts = scaled[:, 1::-1]
-    bins = np.maximum(scaled[:, :1:-1] - starts, 1.0) / attrs.pooled_size
-    grids = np.maximum(1, np.ceil(bins)).astype(np.int64)
+    starts = scaled[:, 1::-1] - 0.5 if is_exact else scaled[:, 1::-1]
+    sizes = scaled[:, :1:-1] - scaled[:, 1::-1]
+    bins = (sizes if is_exact else np.maximum(sizes, 1.0)) / attrs.pooled_size
+    grids = np.maximum(0 if is_exact else 1, np.ceil(bins)).astype(np.int64)
     if attrs.sample_ratio > 0:
         grids[:] = attrs.sample_ratio
     for grid in np.unique(grids, axis=0):
         members = np.flatnonzero((grids == grid).all(axis=1))
+        if not grid.all():  # a region without area has no samples
+            result[members] = 0
+            continue
         size = math.prod(attrs.pooled_size) * math.prod(grid.tolist()) * images.shape[3]
         step = max(1, _ELEMENTS_PER_STEP // max(1, size))
         for first in range(0, len(members), step):
@@ -114,44 +121,63 @@ def _neighbours(position: Any, length: int) -> list[tuple[Any, Any]]:
     return [(index, 1 - fraction), (np.minimum(index + 1, length - 1), fraction)]
 
 
-@operator(
-    "vision.roi_align",
-    ("data", "rois"),
-    attrs=attrs(
-        "ROIAlignAttrs",
-        integers("pooled_size", doc="height and width of the result"),
-        number("spatial_scale", doc="size of the data divided by the size of the image of the regions"),
-        integer("sample_ratio", -1, "samples along each side of a bin, -1 for one per pixel"),
-        text("layout", "NCHW", "layout of data and result", choices=_LAYOUTS),
-        text("mode", "avg", "the reduction of the samples of a bin", choices=("avg", "max")),
-    ),
-    relation=partial(_roi_type, "vision.roi_align"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    level=5,
-    warns=True,
-    python=Python(
-        pooled_size=on_axes(2),
-        mode=lambda mode: {0: "avg", 1: "max"}.get(mode, mode),
-    ),
-    gradient=roi_align_gradient,
-    shapes="data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size)",
-    source="He et al., Mask R-CNN (2017)",
-    edge_cases=(
-        (
-            "vision.roi_align(%x: (2, 2, 4, 5), %r: (2, 5) float32 = [[0, 0, 0, 3, 3], [1, 1, 1, 9, 2]], "
-            "pooled_size=[2, 2], spatial_scale=0.5f)"
-        ),
-        (
-            "vision.roi_align(%x: (1, 2, 4, 4), %r: (1, 5) float32 = [[0, 0.5, 0, 3, 3]], pooled_size=[2, 1], "
-            'spatial_scale=1f, sample_ratio=2, mode="max")'
-        ),
-    ),
-    example="vision.roi_align(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
-    layout=layout_rules.OneLayout(follows=False),
+_ROI_ALIGN = attrs(
+    "ROIAlignAttrs",
+    integers("pooled_size", doc="height and width of the result"),
+    number("spatial_scale", doc="size of the data divided by the size of the image of the regions"),
+    integer("sample_ratio", -1, "samples along each side of a bin, -1 for one per pixel"),
+    text("layout", "NCHW", "layout of data and result", choices=_LAYOUTS),
+    text("mode", "avg", "the reduction of the samples of a bin", choices=("avg", "max")),
 )
+
+
+def _align_operator(name: str, more: tuple[str, ...] = ()) -> Callable[[Callable[..., Any]], Op]:
+    """Return the decorator that declares an alignment of regions; `more` are further regions for its edge cases."""
+    regions = ", ".join(["[0, 0, 0, 3, 3]", "[1, 1, 1, 9, 2]", *more])
+    return operator(
+        name,
+        ("data", "rois"),
+        attrs=_ROI_ALIGN,
+        relation=partial(_roi_type, name),
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        level=5,
+        warns=True,
+        python=Python(
+            pooled_size=on_axes(2),
+            mode=lambda mode: {0: "avg", 1: "max"}.get(mode, mode),
+        ),
+        gradient=roi_align_gradient,
+        shapes="data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size)",
+        source="He et al., Mask R-CNN (2017)",
+        edge_cases=(
+            (
+                f"{name}(%x: (2, 2, 4, 5), %r: ({2 + len(more)}, 5) float32 = [{regions}], "
+                "pooled_size=[2, 2], spatial_scale=0.5f)"
+            ),
+            (
+                f"{name}(%x: (1, 2, 4, 4), %r: (1, 5) float32 = [[0, 0.5, 0, 3, 3]], pooled_size=[2, 1], "
+                'spatial_scale=1f, sample_ratio=2, mode="max")'
+            ),
+        ),
+        example=f"{name}(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
+        layout=layout_rules.OneLayout(follows=False),
+    )
+
+
+@_align_operator("vision.roi_align")
 def roi_align(attrs: Attrs, data: Array, rois: Array, *, out: Array | None = None) -> Array:
     """Pool regions over samples interpolated between pixels (He et al., "Mask R-CNN", 2017)."""
-    return _pool_regions("vision.roi_align", attrs, data, rois, out, partial(_align_regions, attrs))
+    return _pool_regions("vision.roi_align", attrs, data, rois, out, partial(_align_regions, False, attrs))
+
+
+@_align_operator("contrib.roi_align", ("[0, 1, 1, 1.5, 1.25]", "[1, 2, 2, 2, 2]", "[1, 3, 3, 1, 4]"))
+def exact_roi_align(attrs: Attrs, data: Array, rois: Array, *, out: Array | None = None) -> Array:
+    """Pool regions as `vision.roi_align` does, at their exact places and sizes: torchvision's `aligned=True`.
+
+    The centre of the first pixel is at 0.5, and regions may be smaller than a pixel, which `vision.roi_align` enlarges
+    to one. A region without area has no samples and gives zeros, unless `sample_ratio` says how many it has.
+    """
+    return _pool_regions("contrib.roi_align", attrs, data, rois, out, partial(_align_regions, True, attrs))
 
 
 # ---------------------------------------------------------------- roi_pool

@@ -3,8 +3,10 @@
 Written from the declarations by `pytest tests/package --bless`; a test holds it to them.
 """
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Literal, SupportsFloat, SupportsIndex
 
+from passlab.ir.expr import Call
 from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.op.declare import Operand
 from passlab.relay.pattern_tables import TABLES as TABLES
@@ -28,7 +30,8 @@ def recurrent(
     The gates are ordered as in ONNX: input, output, forget, cell of an LSTM; update, reset, new state of a GRU. The
     gates have the logistic function, new states tanh (`rnn_relu`: relu). `optional` has the tensors that the attributes
     name: biases of both products, first states (zeros without them), the length of each sequence. After its length, the
-    outputs of a sequence are zeros and its states stay. An output of the reverse direction stands at the step that made it.
+    outputs of a sequence are zeros and its states stay. An output of the reverse direction stands at the step that made
+    it.
 
     Attributes:
       mode: the kind of cell ('lstm' | 'gru' | 'rnn_tanh' | 'rnn_relu')
@@ -40,4 +43,29 @@ def recurrent(
     Shapes: data (T, N, I), weights (D, G H, I) and (D, G H, H), optional bias (D, 2 G H), states (D, N, H), lengths (N) -> (T, D, N, H), (D, N, H) for each state; D directions, G gates of H elements.
     Source: ONNX's LSTM, GRU and RNN; Hochreiter and Schmidhuber (1997), Cho et al. (2014).
     In Relay text: contrib.recurrent(%x, %w, %r, (%b,), mode="gru", has_bias=True)
+    """
+
+def roi_align(
+    data: Operand,
+    rois: Operand,
+    pooled_size: SupportsIndex | Iterable[SupportsIndex],
+    spatial_scale: SupportsFloat,
+    sample_ratio: SupportsIndex = -1,
+    layout: Literal["NCHW", "NHWC"] = "NCHW",
+    mode: Literal["avg", "max"] = "avg",
+) -> Call:
+    """Pool regions as `vision.roi_align` does, at their exact places and sizes: torchvision's `aligned=True`.
+
+    The centre of the first pixel is at 0.5, and regions may be smaller than a pixel, which `vision.roi_align` enlarges
+    to one. A region without area has no samples and gives zeros, unless `sample_ratio` says how many it has.
+
+    Attributes:
+      pooled_size: height and width of the result (list of int)
+      spatial_scale: size of the data divided by the size of the image of the regions (float)
+      sample_ratio: samples along each side of a bin, -1 for one per pixel (int)
+      layout: layout of data and result ('NCHW' | 'NHWC')
+      mode: the reduction of the samples of a bin ('avg' | 'max')
+    Shapes: data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size).
+    Source: He et al., Mask R-CNN (2017).
+    In Relay text: contrib.roi_align(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)
     """

@@ -115,20 +115,17 @@ def max_roi_pool(n: OnnxNode, x: Expr, rois: Expr) -> Expr:
 
 @onnx_operator("RoiAlign", 10, 16, 22)
 def roi_align(n: OnnxNode, x: Expr, rois: Expr, batch: Expr) -> Expr:
-    """`vision.roi_align`, with the index of the sample in the first column of the regions."""
+    """`contrib.roi_align` or `vision.roi_align`, with the index of the sample in the first column of the regions."""
     mode = n.choice("mode", "avg", ("avg", "max"))
     half = n.version >= 16 and n.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
-    scale = n.number("spatial_scale", 1.0)
-    if half:
-        rois = n("subtract", rois, 0.5 / scale)  # `half_pixel`: centres of pixels are at .5
     numbers = n("expand_dims", n.cast(batch, n.dtype(rois)), axis=1)
     size = [n.integer("output_height", 1), n.integer("output_width", 1)]
     return n(
-        "vision.roi_align",
+        "contrib.roi_align" if half else "vision.roi_align",
         x,
         n.concat([numbers, rois], 1),
         pooled_size=size,
-        spatial_scale=scale,
+        spatial_scale=n.number("spatial_scale", 1.0),
         sample_ratio=n.integer("sampling_ratio", 0) or -1,
         mode=mode,
     )

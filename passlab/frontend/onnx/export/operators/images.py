@@ -106,7 +106,7 @@ def grid_sample(e: GraphEmitter, call: OpCall, data: str, grid: str) -> str:
     return e.node("GridSample", [data, grid], mode=mode, padding_mode=attrs.padding_mode, align_corners=corners)
 
 
-@exports("vision.roi_align")
+@exports("vision.roi_align", "contrib.roi_align")
 def roi_align(e: GraphEmitter, call: OpCall, data: str, rois: str) -> str:
     """RoiAlign; Relay stores the index of the image in the first column of the regions."""
     attrs = call.attrs
@@ -124,7 +124,7 @@ def roi_align(e: GraphEmitter, call: OpCall, data: str, rois: str) -> str:
         output_width=per_axis(attrs.pooled_size, 2)[1],
         sampling_ratio=max(attrs.sample_ratio, 0),
         spatial_scale=attrs.spatial_scale,
-        coordinate_transformation_mode="output_half_pixel",
+        coordinate_transformation_mode="half_pixel" if op_name(call) == "contrib.roi_align" else "output_half_pixel",
     )
 
 
