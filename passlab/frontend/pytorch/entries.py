@@ -30,6 +30,7 @@ FAMILIES = (
     "ordering",
     "padding",
     "pooling",
+    "recurrent",
     "reductions",
     "resizing",
     "shapes",

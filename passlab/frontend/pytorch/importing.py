@@ -85,7 +85,7 @@ def program_of(exported: Any, supported: Collection[str]) -> TorchProgram:
             )
         )
     name = _module_name(exported)
-    decomposed = exported.run_decompositions(_decompositions(supported))
+    decomposed = exported.run_decompositions(_decompositions({*supported} - _unusual_layers(exported)))
     signature = decomposed.graph_signature
     inputs, outputs = {spec.arg.name: spec for spec in signature.input_specs if hasattr(spec.arg, "name")}, []
     specs, nodes = [], []
@@ -101,6 +101,18 @@ def program_of(exported: Any, supported: Collection[str]) -> TorchProgram:
             raise ModelError(Diagnostic(f"the node `{node.name}` of `{name}` is of the kind `{node.op}`"))
     used = {spec.weight for spec in specs if spec.weight is not None}
     return TorchProgram(name, tuple(specs), tuple(nodes), tuple(outputs), _weights(decomposed, used))
+
+
+def _unusual_layers(exported: Any) -> set[str]:
+    """Return the recurrent layers that PyTorch expands: packed sequences and projected states have no operator."""
+    found = set()
+    for node in exported.graph.nodes:
+        name, _, overload = str(node.target).rpartition(".")
+        if name in ("aten.lstm", "aten.gru", "aten.rnn_tanh", "aten.rnn_relu"):
+            params, has_biases, layers, _, _, is_bidirectional = node.args[2:8]
+            if overload != "input" or len(params) != layers * (2 if is_bidirectional else 1) * (4 if has_biases else 2):
+                found.add(name)
+    return found
 
 
 def _results_first(outputs: list[Any], specs: Any) -> list[Any]:

@@ -53,3 +53,8 @@ def test_a_program_computes_what_pytorch_computes(name: str, kind: str) -> None:
     program, inputs, expected = stored(name)
     mod, params = from_pytorch(program)
     assert_close(run(kind, mod, params, inputs), expected)
+
+
+def test_a_recurrent_layer_of_pytorch_is_one_call() -> None:
+    mod, _ = from_pytorch(load_program(stored("recurrent")[0]))
+    assert mod.astext(show_meta_data=False).count("= contrib.recurrent(") == 5, "two layers, one, two"
