@@ -1,4 +1,4 @@
-"""Damaged ONNX models by the hundred thousand: `nice python -m tests.frontend.damage 100000`.
+"""Damaged ONNX models by the hundred thousand: `nice python -m tests.frontend.damage 100000 SEED`.
 
 Half of them have damaged bytes, half are models that protobuf reads and that make no sense. Reading ends in a module or in
 an error of passlab; anything else stops the run with the number that makes the same model again.
@@ -28,4 +28,4 @@ def main(count: int, seed: int = 7) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000)
+    main(*map(int, sys.argv[1:] or [100_000]))

@@ -12,10 +12,13 @@ import pytest
 from passlab import limits
 from passlab.errors import PasslabError
 from passlab.frontend import from_onnx
+from passlab.frontend.onnx.contrib import DEFINITIONS, DOMAIN
 from passlab.frontend.onnx.entries import entries
 from passlab.ir.module import IRModule
+from tests.frontend import contrib_cases
 from tests.frontend.onnx_text import model
 from tests.frontend.test_networks import DYNAMIC, LOOPS, STATIC
+from tests.frontend.test_recurrent import KINDS, layer
 
 MODELS = [
     *(network[0] for network in (*STATIC.values(), *DYNAMIC.values())),
@@ -24,6 +27,8 @@ MODELS = [
         a = Resize<mode="linear">(x, , s) p = Constant<value_ints=[0, 0, 1, 0, 0, 0, 0, -1]>() b = Pad(a, p)
         k = Constant<value_ints=[2]>() v, i = TopK(b, k) c = Cast<to=6>(i) d = OneHot<axis=1>(c, k, s)
         e = Einsum<equation="abcde->a">(d) y = Flatten(e) }"""),
+    *(layer(kind, "bidirectional", True, True, True, is_open)[0] for kind in KINDS for is_open in (True, False)),
+    *(contrib_cases.model(name, is_open)[0] for name in contrib_cases.CASES for is_open in (True, False)),
 ]  # fmt: skip
 
 
@@ -67,13 +72,13 @@ def edited(proto: onnx.ModelProto, rng: random.Random) -> onnx.ModelProto:
     """Return a model that protobuf is content with and nobody else: other operators, attributes, inputs and shapes."""
     result = onnx.ModelProto()
     result.CopyFrom(proto)
-    names = list(entries())
+    names = {"": list(entries()), DOMAIN: list(DEFINITIONS)}
     values = [name for node in result.graph.node for name in (*node.input, *node.output)]
     for _ in range(rng.randint(1, 3)):
         node = rng.choice(result.graph.node)
         match rng.randrange(6):
             case 0:
-                node.op_type = rng.choice(names)
+                node.op_type = rng.choice(names[node.domain])
             case 1 if node.input:
                 node.input[rng.randrange(len(node.input))] = rng.choice(values)
             case 2 if node.attribute:
