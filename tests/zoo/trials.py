@@ -20,6 +20,7 @@ import passlab
 from passlab import IRModule, lab, relay, transform
 from passlab.display import graph_view
 from passlab.errors import PasslabError
+from passlab.frontend.onnx.graph import node_names
 from passlab.ir.expr import Call
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order, rewrite
@@ -28,6 +29,8 @@ from tests.zoo.models import Array, Model, session_results
 EXECUTORS = ("debug", "graph", "vm", "aot", "onnxruntime")
 BEFORE = "InferType, SimplifyInference, FoldConstant, FoldScaleAxis, EliminateCommonSubexpr"
 AFTER = "CanonicalizeOps, FoldConstant, DeadCodeElimination, FuseOps"
+# Passes that keep the nodes that they leave; others write what a node computes in nodes of their own.
+KEEPING = ("", "InferType", "FoldConstant", "EliminateCommonSubexpr", "DeadCodeElimination", "FuseOps")
 # The operator of a fault that nobody would see at once, by the operator that it replaces.
 SWAPS: dict[str, Callable[[Call], Any]] = {
     "add": lambda c: relay.subtract(*c.args),
@@ -144,6 +147,23 @@ class Trials:
             assert small.nodes_after <= small.nodes_before, f"{small.nodes_before} nodes became {small.nodes_after}"
             assert small.compared.is_right is not False, small.agreement
 
+    def names(self) -> None:
+        """Export the model as it was imported, and after each pass: what people call things does not change."""
+        if self.model.kind == "onnx":
+            proto = self.source.proto  # type: ignore[union-attr]
+            mod = self.source.open() if self.model.entry.get("open", True) else self.program
+            own = set(all_node_names(proto.graph))
+            for name in ("", *f"{BEFORE}, {AFTER}".split(", "), f"{BEFORE}, {AFTER}"):
+                with transform.PassContext(opt_level=4):
+                    written = relay.to_onnx(transform.Sequential(transform.parse_pipeline(name).passes)(mod))
+                assert titles(written) == titles(proto), f"after {name or 'the import'}: {titles(written)}"
+                # A node that is written as several gives them its name and a number; an output that is an input is copied.
+                if name in KEEPING:
+                    odd = [
+                        n.name for n in written.graph.node if not begins_with(n.name, own) and n.op_type != "Identity"
+                    ]
+                    assert not odd, f"after {name or 'the import'}: {odd[:5]}"
+
     def culprit(self) -> None:
         # The operator is one that the passes before the wrong one leave where it was.
         ready = passlab.record(self.program, BEFORE, opt_level=4).last
@@ -176,9 +196,38 @@ TRIALS: dict[str, Callable[[Trials], None]] = {
     "record": Trials.record,
     "export": Trials.export,
     "simplify": Trials.simplify,
+    "names": Trials.names,
     "culprit": Trials.culprit,
     "graph": Trials.graph,
 }
+
+
+def titles(proto: Any) -> dict[str, Any]:
+    """Return what people call a model and its parts: the graph, its inputs and outputs with their sizes, metadata."""
+    graph = proto.graph
+    weights = {tensor.name for tensor in graph.initializer}
+    values = {"inputs": [v for v in graph.input if v.name not in weights], "outputs": graph.output}
+    return {
+        "graph": graph.name,
+        **{kind: [value.name for value in part] for kind, part in values.items()},
+        "sizes": [[dim.dim_param for dim in value.type.tensor_type.shape.dim] for value in values["inputs"]],
+        "metadata": {entry.key: entry.value for entry in proto.metadata_props},
+        "documents": (proto.doc_string, graph.doc_string, proto.domain, proto.model_version),
+    }
+
+
+def all_node_names(root: Any) -> Iterator[str]:
+    """Return the names of all nodes of a graph and of the graphs inside it."""
+    stack = [root]
+    while stack:
+        graph = stack.pop()
+        stack += [attribute.g for node in graph.node for attribute in node.attribute if attribute.HasField("g")]
+        yield from node_names(graph.node)
+
+
+def begins_with(name: str, own: set[str]) -> bool:
+    """Whether a name is one of a model, or begins with one."""
+    return any(name[:end] in own for end in range(len(name), 0, -1))
 
 
 def calls(mod: IRModule) -> int:
