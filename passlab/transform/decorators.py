@@ -232,6 +232,11 @@ def _create_pass(
     return decorate(pass_func) if pass_func is not None else decorate
 
 
+def wraps_function(pass_: Pass) -> bool:
+    """Whether a pass was made from a function, and so has no options."""
+    return isinstance(pass_, _WrappedFunction)
+
+
 def _check_parameters(kind: _PassKind, target: Any) -> None:
     """Reject callables whose parameters do not fit the kind of pass, where the signature is known."""
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import passlab
-from passlab import lab
-from passlab.errors import PassError
-from passlab.transform import module_pass
+from passlab import lab, relay
+from passlab.errors import PassError, PasslabError
+from passlab.transform import function_pass, module_pass
 
 NET = "def @main(%x: Tensor[(3), float32]) { nn.relu(exp(%x) * (1f + 2f)) }"
 PASSES = "InferType, FoldConstant, FuseOps(fuse_opt_level=2)"
@@ -31,6 +31,30 @@ QUESTIONS = {
     "two at once": (lambda w: w.without(2).insert("ToANormalForm", 2), "InferType, ToANormalForm, FuseOps(fuse_opt_level=2)", 2),
     "rewritten": (lambda w: w.rewrite([3, "FoldConstant"]), "FuseOps(fuse_opt_level=2), FoldConstant", 1),
 }  # fmt: skip
+
+
+@function_pass(opt_level=0)
+class Scale:
+    """Multiply the result by a number: a pass of a user, which has no name in the table of passes."""
+
+    def __init__(self, by=2.0):
+        self.by = by
+
+    def transform_function(self, func, mod, ctx):
+        return func.with_fields(body=relay.multiply(func.body, relay.const(self.by)))
+
+
+@function_pass(opt_level=0)
+def finished(func, mod, ctx):
+    return func
+
+
+def test_a_pass_of_ones_own_gets_other_options():
+    own = passlab.record(passlab.parse(NET), [Scale(), "FoldConstant", finished])
+    other = own.what_if.with_options("Scale", by=5.0).recording
+    passlab.assert_structural_equal(other[1].after, Scale(by=5.0)(passlab.parse(NET)))
+    with pytest.raises(PasslabError, match="takes no options"):
+        own.what_if.with_options("finished", by=5.0)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -28,7 +28,7 @@ from copy import copy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, cast
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -443,8 +443,7 @@ def _with_shared_nodes(
 
 
 def _with_nodes(function: Function, same: dict[Expr, Expr]) -> Function:
-    result: Function = same[function] if function in same else rewrite(function, replace=dict(same))
-    return result
+    return cast("Function", same[function]) if function in same else rewrite(function, replace=dict(same))
 
 
 def _shared_functions(before: IRModule, after: IRModule) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from passlab.instrument.events import ContextOptions, Event
 from passlab.lab.recordings.comparison import Comparison, compare
 from passlab.lab.recordings.recording import Recording, copy_of, record_alone
 from passlab.transform.base import Pass
+from passlab.transform.decorators import wraps_function
+from passlab.transform.registry import find_factory
 from passlab.transform.sequential import Sequential, as_pass
 
 MOST_TIMES = 1000
@@ -66,7 +68,16 @@ class WhatIf:
         """Return the pipeline with a pass whose options are replaced by others."""
         at = self._index_of(which)
         text = f"{_pass_name(self.passes[at])}({', '.join(f'{key}={value!r}' for key, value in options.items())})"
-        return self._with((*self.passes[:at], *_parse_passes(text), *self.passes[at + 1 :]))
+        return self._with((*self.passes[:at], *_parse_passes(text, self._own_classes()), *self.passes[at + 1 :]))
+
+    def _own_classes(self) -> dict[str, Any]:
+        """Return the classes of the user's own passes of the recording by name: text names only registered ones."""
+        passes = [_runnable(item) for item in self.passes if isinstance(item, Pass) or item.pass_ is not None]
+        return {
+            one.info.name: one if wraps_function(one) else type(one)
+            for one in passes
+            if not find_factory(one.info.name)
+        }
 
     @checked
     def insert(self, added: Any, at: int) -> WhatIf:
