@@ -18,7 +18,7 @@ from passlab.ir.op import Op, find_op
 from passlab.ir.walk import post_order
 from passlab.lab.recordings.recording import Recording
 from passlab.notebook.instruments import INSTRUMENTS
-from passlab.notebook.pipelines import RECORDINGS
+from passlab.notebook.pipelines import RECORDINGS, passes_of
 from passlab.passes import PASSES
 from passlab.transform.base import Pass
 from passlab.transform.registry import find_factory, list_passes
@@ -82,20 +82,20 @@ def _in_passes(before: str, fragment: str, namespace: Mapping[str, Any]) -> Iter
             yield from ((n, "recording") for n, v in namespace.items() if type(v).__name__ == "Recording")
         return
     call = _CALL.search(before[: len(before) - len(fragment)])
-    factory = find_factory(call[1]) if call else None
-    if factory is not None:
+    factory = (passes_of(namespace).get(call[1]) or find_factory(call[1])) if call else None
+    if factory is not None and not isinstance(factory, Pass):
         yield from ((f"{name}=", "option") for name in inspect.signature(factory).parameters)
         return
     if words[-2 if fragment else -1] == "--good":
         yield from ((n, "function") for n, v in namespace.items() if callable(v) and not n.startswith("_"))
         return
-    for name in PASSES:
-        yield name, "pass"
+    yield from _pass_names(namespace)
+    yield from ((name, "pass") for name, value in passes_of(namespace).items() if isinstance(value, type))
 
 
 def _pass_names(namespace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from ((name, "pass") for name in PASSES)
-    yield from ((name, "pass") for name, value in namespace.items() if isinstance(value, Pass))
+    yield from ((name, "pass") for name, value in passes_of(namespace).items() if isinstance(value, Pass))
 
 
 def _in_blame(before: str, fragment: str, namespace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

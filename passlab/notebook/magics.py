@@ -42,9 +42,12 @@ def shorten_traceback(error: BaseException, recording: passlab.Recording) -> Bas
         return error
     place = display.failure_view(failed).place
     where = f" at {place}" if place else ""
-    lines = [
-        f"error: the pass `{visible(failed.name)}` raised {type(error).__name__}{where}; the recording above shows it"
-    ]
+    step = failed
+    while step.parent is not None and step not in recording.steps:
+        step = step.parent
+    inner = f"`{visible(failed.name)}` in " if failed is not step else ""
+    what = f"{inner}the pass `{visible(step.name)}` raised {type(error).__name__}{where}"
+    lines = [f"error: {what}; the recording above shows it"]
     error.__dict__["_render_traceback_"] = lambda: lines  # what IPython shows in place of the frames
     return error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from passlab.display.protocol.recordings import PassOption
@@ -91,8 +91,19 @@ def pass_of(text: str, namespace: Mapping[str, Any]) -> Pass:
 
 
 def passes_of(namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the passes of a notebook by name, and the classes and functions that could become passes."""
-    return {name: value for name, value in namespace.items() if isinstance(value, Pass) or _could_be_pass(value)}
+    """Return the passes of a notebook by name, and the classes and functions that could become passes.
+
+    Those of a module that it has imported are there as `MODULE.NAME`.
+    """
+    own = {name: value for name, value in namespace.items() if isinstance(value, Pass) or _could_be_pass(value)}
+    inner = {
+        f"{name}.{attribute}": value
+        for name, module in namespace.items()
+        if type(module) is ModuleType and not module.__name__.startswith("passlab")
+        for attribute, value in vars(module).items()
+        if issubclass(type(value), Pass) or (type(value) is type(Pass) and issubclass(value, Pass))
+    }
+    return own | inner
 
 
 def pass_names(namespace: Mapping[str, Any]) -> list[str]:

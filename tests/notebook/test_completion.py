@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
+import passlab
 from passlab.notebook.completion import candidates
+from passlab.notebook.pipelines import pass_of
 
 
 def names(text: str, before: str | None = None, **namespace: object) -> list[str]:
@@ -24,6 +28,30 @@ def test_variables_and_functions_of_the_cell():
 
 def test_passes_by_name():
     assert names("%passes net Fuse") == ["FuseOps"]
+
+
+def test_passes_of_the_notebook_and_of_its_modules_with_their_options():
+    @passlab.transform.function_pass(opt_level=0)
+    class Mine:
+        def __init__(self, often=1):
+            self.often = often
+
+        def transform_function(self, func, mod, ctx):
+            return func
+
+    @passlab.transform.function_pass(opt_level=0)
+    def mine_too(func, mod, ctx):
+        return func
+
+    module = ModuleType("own")
+    module.inlined, Mine.__module__ = mine_too, "__main__"
+    space = {"Mine": Mine, "mine_too": mine_too, "own": module, "net": passlab.parse("def @main() { 1f }")}
+    for magic in ("passes", "culprit", "bisect"):
+        assert names(f"%{magic} net Mi", **space) == ["Mine"]
+        assert names(f"%{magic} net mine", **space) == ["mine_too"]
+        assert names(f"%{magic} net own.", **space) == ["own.inlined"]
+        assert names(f"%{magic} net Mine(", **space) == ["often="]
+    assert pass_of("own.inlined, Mine(often=3)", space).as_text() == "Sequential(mine_too, Mine)"
 
 
 def test_options_inside_a_pass():

@@ -422,6 +422,18 @@ def test_a_pass_that_raises_shows_its_error_and_the_frames_of_its_author_once(sh
     assert "working on: func = function at" in shown
 
 
+def test_a_program_without_types_is_the_fault_of_the_pass_that_left_it(shell):
+    shell.run_cell(
+        "from passlab import relay, transform\n"
+        "@transform.function_pass(opt_level=1)\n"
+        "def misfit(func, mod, ctx):\n    return func.with_fields(body=relay.reshape(func.body, (7, 7, 7)))\n"
+    )
+    with pytest.raises(PasslabError) as raised:
+        shell.run_line_magic("passes", "net InferType, misfit")
+    (line,) = raised.value._render_traceback_()
+    assert line.startswith("error: `InferType` in the pass `misfit` raised ")
+
+
 def test_a_pass_that_passlab_refuses_shows_its_error_once(shell, capsys):
     shell.run_cell(
         "from passlab import transform\n@transform.function_pass(opt_level=1)\ndef broken(func, mod, ctx):\n    return 3\n"
