@@ -169,3 +169,14 @@ def test_a_program_of_relay_has_names_of_its_own() -> None:
     model = to_onnx(relay.Function([x], relay.exp(x)))
     assert (model.graph.name, model.graph.output[0].name) == ("main", "output")
     assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "d"
+
+
+def test_a_node_of_many_long_outputs_keeps_its_name() -> None:
+    """Its text is cut off for people; the name must not depend on what is left of it."""
+    outputs = [f"model/bidirectional/forward_lstm/PartitionedCall/while_loop/part:{at}" for at in range(8)]
+    value = onnx.helper.make_tensor_value_info
+    node = onnx.helper.make_node("Split", ["x"], outputs, "model/split of eight", axis=0, num_outputs=8)
+    graph = onnx.helper.make_graph([node], "g", [value("x", 1, [16, 2])], [value(name, 1, [2, 2]) for name in outputs])
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8)
+    mod, _ = from_onnx(proto)
+    assert [each.name for each in to_onnx(mod).graph.node] == ["model/split of eight"]

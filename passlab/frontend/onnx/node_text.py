@@ -23,9 +23,15 @@ def text_of(node: Any) -> str:
     """Return a node as one line; long parts are shortened."""
     attributes = ", ".join(f"{proto.name}={_attribute(proto)}" for proto in node.attribute)
     marks = f"[{attributes}]" if attributes else ""
-    text = f"{', '.join(node.output)} = {node.op_type}{marks}({', '.join(node.input)})"
+    text = f"{_names(node.output)} = {node.op_type}{marks}({', '.join(node.input)})"
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
+
+
+def _names(outputs: Any) -> str:
+    """Return the names of the outputs; of many long ones the first, so that the operator is seen."""
+    text = ", ".join(outputs)
+    return text if len(text) <= LONGEST // 2 else f"{text[: LONGEST // 2]}..."
 
 
 def _attribute(proto: Any) -> str:
