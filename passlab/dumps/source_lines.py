@@ -207,10 +207,9 @@ class SourceMap:
         remarks = Counter(
             self.place_of(one.file, one.line, files) for one in self.recording.reports.remarks if one.file and one.line
         )
-        places = sorted(seen | {*remarks})
         rows: list[list[Any]] = [
             [place.file, place.line, self.code(place), last.get(place, 0), len(changes.get(place, ()))]
-            for place in places
+            for place in sorted(seen | {*remarks})
         ]
         columns = ["file", "line", "text", "lines_at_the_end", "steps"]
         if remarks:
