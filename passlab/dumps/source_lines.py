@@ -207,14 +207,15 @@ class SourceMap:
         remarks = Counter(
             self.place_of(one.file, one.line, files) for one in self.recording.reports.remarks if one.file and one.line
         )
+        all_places = sorted(seen | {*remarks})
         rows: list[list[Any]] = [
             [place.file, place.line, self.code(place), last.get(place, 0), len(changes.get(place, ()))]
-            for place in sorted(seen | {*remarks})
+            for place in all_places
         ]
         columns = ["file", "line", "text", "lines_at_the_end", "steps"]
         if remarks:
             columns.append("remarks")
-            rows = [[*row, remarks[place]] for row, place in zip(rows, places, strict=True)]
+            rows = [[*row, remarks[place]] for row, place in zip(rows, all_places, strict=True)]
         return Table(columns, rows)
 
     @property
