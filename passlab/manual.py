@@ -20,11 +20,14 @@ from passlab.errors import Diagnostic, PasslabError
 
 GROUPS = ("tutorials", "how-to", "explanation", "reference", "api", "develop")
 SHOWN = 5  # other sections that an answer names
+MAGICS = (
+    "%%relay %passes %graph %blame %run %vm %compare %bisect %culprit %fuzz %instruments %simplify %dump %%llvm %%mlir"
+)
 # What a page says that is written from the code when the manual is built, and where else it stands.
 WRITTEN = {
     "reference/passes": "`passlab passes` prints the table of this page.",
     "reference/operators": "`relay.op.list()` returns the table of this page, `help(relay.nn.conv2d)` explains a row.",
-    "reference/magics": "In a notebook, a question mark after a magic explains it: `%passes?`.",
+    "reference/magics": f"They are {MAGICS}. In a notebook, a question mark after one explains it: `%passes?`.",
     "reference/command-line": "`passlab COMMAND --help` lists the options of a command.",
     "reference/configuration": "`transform.PassContext.list_configs()` returns the keys.",
     "reference/limits": "`passlab.limits.current()` shows the limits.",

@@ -35,6 +35,11 @@ def test_a_page_is_printed_without_marks_of_the_build(page: str) -> None:
 def test_pages_that_the_build_completes_say_where_the_rest_is() -> None:
     assert {*reference_pages.GENERATED, *relay_pages.PAGES} == set(manual.WRITTEN)
     assert all(PAGES[page].endswith(where) for page, where in manual.WRITTEN.items())
+
+
+def test_the_page_of_the_magics_names_them_all():
+    headings = re.findall(r"^## (.*)", "\n".join(reference_pages.magics()), re.MULTILINE)
+    assert {name.strip("%") for name in manual.MAGICS.split()} == {re.findall(r"\w+", line)[0] for line in headings}
     assert "`help(passlab.vm)`" in PAGES["api/vm"]
 
 
