@@ -391,6 +391,9 @@ def test_what_does_not_happen_again_needs_nothing(net):
         return func.with_fields(body=call("negative", func.body), ret_type=None) if len(calls_made) == 1 else func
 
     assert lab.bisect(net, [moody]).needed == ()
+    calls_made.clear()
+    said = " ".join(lab.culprit(net, [moody]).sentences)
+    assert "a smaller program (moody did not break this one when it ran again)" in said
 
 
 # ---------------------------------------------------------------- what an answer says was examined

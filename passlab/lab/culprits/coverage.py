@@ -55,7 +55,7 @@ class Coverage:
             if check.outcome in ("not checked", "no contract") and not check.compared and check.finding is None:
                 lines.append(f"step {event.id}, {event.name}, was not compared ({check.why or check.left_out[0]})")
             else:
-                for reason in check.left_out:
+                for reason in dict.fromkeys(check.left_out):
                     reasons.setdefault(reason, []).append(event.id)
         lines += [f"{reason} (step {', '.join(steps)})" for reason, steps in reasons.items()]
         missing = self.trial.missing() if self.trial is not None else set()

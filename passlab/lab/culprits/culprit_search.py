@@ -44,6 +44,7 @@ from passlab.lab.recordings.recording import Recording
 from passlab.lab.recordings.validation import is_checked
 from passlab.lab.reducer.reduction import Reduction
 from passlab.lab.reducer.script import bisection_script
+from passlab.lab.reducer.search import NOT_SHOWN
 from passlab.oracle.deadline import Deadline, Stopwatch, TimeUpError, check_seconds
 from passlab.oracle.first_wrong import WrongNode
 from passlab.oracle.signature import raising_line
@@ -478,7 +479,10 @@ class _CulpritSearch:
         try:
             result.reduction = bisection.reduce(executor=executor, seconds=self.left(SHARE))
         except PassError as error:
-            result.coverage.notes.append(f"a smaller program ({error.diagnostics[0].message})")
+            why = error.diagnostics[0].message
+            if why == NOT_SHOWN:
+                why = f"{result.name} did not break this one when it ran again"
+            result.coverage.notes.append(f"a smaller program ({why})")
         for stage, text in (("rewrite", "looking for the rewrite"), ("needed", "looking for the passes it needs")):
             self.tell(stage, text)
             part = Deadline(self.left(SHARE), busy=True)

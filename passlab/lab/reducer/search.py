@@ -57,6 +57,7 @@ def _used_in_several_scopes(function: Function) -> set[Expr]:
 
 
 SMALL = 60  # nodes up to which the annotated types of a candidate may change
+NOT_SHOWN = "the predicate does not hold for the whole program"
 Size = tuple[int, int, int]
 Changes = dict[str, Function | None]
 
@@ -94,9 +95,8 @@ class ReductionSearch:
         """Raise `PassError` unless the predicate holds before anything is cut."""
         outcome = self._oracle.one(self.best)
         if outcome.why == FALSE:
-            what = "the predicate does not hold for the whole program"
             raise PassError(
-                Diagnostic(what, hint="`lab.reduce` needs a predicate that is true for the failing program")
+                Diagnostic(NOT_SHOWN, hint="`lab.reduce` needs a predicate that is true for the failing program")
             )
         if not outcome.holds:
             name, _, reason = outcome.why.partition(": ")
