@@ -409,3 +409,16 @@ def @main(%x: Tensor[(1, 8), float32]) {{ @loop(0, %x, %x) }}
         tracemalloc.stop()
     assert (found.name, count_operators(found.module)) == ("swapped", {"sigmoid": 1})
     assert peak < 200e6
+
+
+def test_types_that_the_smallest_program_does_not_mention_are_dropped():
+    mod = passlab.parse("""
+        type Other { One(float32) }
+        type List[A] { Cons(A, List[A]), Nil }
+        type Tree { Leaf(List[float32]), Fork(Tree, Tree) }
+        def @main(%x: float32) { (exp(%x), Leaf(Cons(%x, Nil)), One(%x)) }
+    """)
+    small = lab.reduce(mod, lambda candidate: "exp" in candidate.astext()).module
+    assert not small.type_definitions
+    kept = lab.reduce(mod, lambda candidate: "Leaf(" in candidate["main"].astext()).module
+    assert sorted(header.name_hint for header in kept.type_definitions) == ["List", "Tree"]

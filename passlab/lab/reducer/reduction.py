@@ -578,6 +578,7 @@ def reduce(
                     size = search.size
                     for stage in STAGES:
                         stage(search)
+            search.drop_types()
     except EndOfSearchError as enough:
         stopped = str(enough)
     except deadline.error:

@@ -7,6 +7,7 @@ run.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -16,9 +17,10 @@ from passlab.analysis.purity import module_purity
 from passlab.errors import Diagnostic, PassError, PasslabError
 from passlab.infer import infer_module
 from passlab.instrument.statistics import count_module
+from passlab.ir.adt import TypeData
 from passlab.ir.expr import Constant, Expr, Function, Let, RefCreate, Var
 from passlab.ir.module import IRModule
-from passlab.ir.types import RefType, TensorType
+from passlab.ir.types import GlobalTypeVar, RefType, TensorType
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, Scope, Scopes, post_order, rewrite, scoped_children
 from passlab.oracle.deadline import Stopwatch
@@ -126,6 +128,29 @@ class ReductionSearch:
                     self.steps.append(Shrinking(what, len(typed), count_module(typed)[0]))
                     return True
         return False
+
+    def drop_types(self) -> None:
+        """Drop the types that no function mentions, if the predicate still holds."""
+        bare = IRModule(dict(self.best.items()), attrs=self.best.attrs)
+        words = set(re.findall(r"\w+", bare.astext(show_meta_data=False)))
+        types = dict(self.best.type_definitions)
+        used: dict[GlobalTypeVar, TypeData] = {}
+        more = True
+        while more:  # a type may mention others
+            more = False
+            for header, data in types.items():
+                names = {header.name_hint, *(constructor.name_hint for constructor in data.constructors)}
+                if header not in used and words & names:
+                    used[header], more = data, True
+                    words |= set(re.findall(r"\w+", str(data)))
+        if len(used) == len(types) or not self._remaining_tries():
+            return
+        self.tries += 1
+        kept = {header: data for header, data in types.items() if header in used}
+        candidate = _infer_candidate(IRModule(dict(self.best.items()), kept, attrs=self.best.attrs))
+        if candidate is not None and self._oracle.one(candidate).holds:
+            self.best = candidate
+            self.steps.append(Shrinking("unused types", len(candidate), count_module(candidate)[0]))
 
     def _candidate(self, changes: Changes) -> IRModule | None:
         """Return the candidate with some functions replaced, typed; None if it is not smaller or has no types."""
