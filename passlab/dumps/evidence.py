@@ -610,10 +610,15 @@ def doubt_mixed(steps: list[Step], is_mixed: bool) -> bool:
     cut = sum(step.note == CUT_OFF for step in steps[:-1])
     if not is_mixed and not (cut >= 3 and cut * 50 >= len(steps)):  # at least one in fifty
         return False
+    doubt_texts(steps, "the output of several compilers is mixed here")
+    return True
+
+
+def doubt_texts(steps: list[Step], note: str) -> None:
+    """Withdraw the verdicts that rest on texts."""
     for step in steps:
         if step.verdict in ("changed", "unchanged") and not step.status:
-            step.verdict, step.note = "unknown", "the output of several compilers is mixed here"
-    return True
+            step.verdict, step.note = "unknown", note
 
 
 def doubt_equal_texts(steps: list[Step]) -> None:

@@ -329,7 +329,7 @@ def split_mir(data: bytes) -> list[tuple[str, int, int]]:
     return parts
 
 
-_SLOTS = re.compile(rb"^(?:\d+B)?\t", re.MULTILINE)
+_SLOTS = re.compile(rb"^(?:\d+B)?[\t ]+", re.MULTILINE)  # a terminal may have expanded tabs
 _FLAGS = re.compile(rb"^(# Machine code for function [^:\n]+):[^\n]*", re.MULTILINE)
 
 

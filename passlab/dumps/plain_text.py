@@ -6,6 +6,8 @@
 
 PowerShell writes UTF-16, a browser saves pages, and consoles of Windows end lines with two characters. What stands in
 front of a heading is a prefix where it stands in front of nearly all lines, with other digits perhaps.
+
+A terminal wraps lines at its width: then many lines have the greatest length, and go on in the middle of a word.
 """
 
 from __future__ import annotations
@@ -15,21 +17,33 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from passlab.dumps.source import CHUNK, DumpSource, chunks, spool_chunks, text_of_page
 
 SAMPLE = 2**20  # bytes in which prefixes are looked for
 _MARK = (
-    rb"(?:(?:[;#] )?\*\*\* IR (?:Dump|Pass|Deleted) |// -----// IR Dump |IR after [\w.-]+[:{]"
-    rb"|(?:Before|After) Running Pass: |[VIDWEC]\d{4} [\d:]+\.\d+ +\d+ [^\s\]]+:\d+\] )"
+    rb"(?:[;#] )?\*\*\* IR (?:Dump|Pass|Deleted) |// -----// IR Dump |IR after [\w.-]+[:{]"
+    rb"|(?:Before|After) Running Pass: "
 )
-_HEADING = re.compile(rb"(?m)^(?P<prefix>[^\n]*?)" + _MARK)
+_LOG = rb"[VIDWEC]\d{4} [\d:]+\.\d+ +\d+ [^\s\]]+:\d+\] "  # of torch, and of all that log as Google does
+_PASS = re.compile(rb"(?m)^(?P<prefix>[^\n]*?)(?:" + _MARK + rb")")
+_HEADING = re.compile(rb"(?m)^(?P<prefix>[^\n]*?)(?:" + _MARK + rb"|" + _LOG + rb")")
 _NUMBER = re.compile(rb"(?:\\[ \t])*\d+")  # in an escaped pattern; spaces fill it up to a width
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LONGEST_PREFIX = 300
 _COLOUR = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 _PAGE = re.compile(rb"(?i)\s*<(?:!doctype html|html|pre)\b")
+# A line that goes on in none, and one that no other goes on in.
+_IS_WHOLE = re.compile(
+    rb"\s*\Z|  |\}|\t|(?:builtin\.)?module\b|func\.func |; (?:Function Attrs|ModuleID|Preheader|Loop|Exit blocks)"
+    rb"|define |declare |attributes #|[!#][\w.]+ = |# (?:Machine|End machine) code|\d+B[\t ]|bb\.\d|\d+:\s|" + _MARK
+)
+_BROKEN = re.compile(
+    rb"(?:[;#] )?\*\*\* IR (?!.*\*\*\*:?)|// -----// IR Dump (?!.*// ?-----)|define (?!.*\{\s*\Z)"
+    rb"|.*Running Pass: (?!.*\)\s*\Z)"
+)
 _COMMAND = re.compile(rb"##\[\w+\]\Z")  # what a log of continuous integration puts before some lines
 Change = Callable[[bytes], bytes]  # of some whole lines
 
@@ -39,12 +53,71 @@ def plain(source: DumpSource) -> DumpSource:
     head = source.read(0, SAMPLE)
     if encoding := _wide_encoding(head):
         source = spool_chunks(_decoded(source, encoding), source.name, source.note)
-    for find in (_mark, _returns, _page, _objects, _colours, _prefix):
+    for find in (_mark, _returns, _page, _objects, _colours, _prefix, _doubled, _padded):
         head = source.read(0, SAMPLE)
         change = find(head)
         if change is not None:
             source = spool_chunks((change(data) for _, data in chunks(source)), source.name, source.note)
+    return _unwrapped(source)
+
+
+def _doubled(head: bytes) -> Change | None:
+    """Return how to take out empty lines that stand after every line."""
+    lines = head.split(b"\n")[:-1]
+    if len(lines) < 8 or any(line.strip() for line in lines[1::2]):
+        return None
+    return lambda data: data.replace(b"\n\n", b"\n")
+
+
+def _padded(head: bytes) -> Change | None:
+    """Return how to take out the blanks with which a console fills its lines."""
+    lines = head.split(b"\n")[:-1]
+    is_padded = len(lines) >= 8 and sum(line.endswith(b"  ") for line in lines) * 10 >= len(lines) * 7
+    return (lambda data: _BLANKS.sub(b"", data)) if is_padded else None
+
+
+_BLANKS = re.compile(rb"(?m)[ \t]+$")
+
+
+# ---------------------------------------------------------------- the width of a terminal
+def _unwrapped(source: DumpSource) -> DumpSource:
+    """Return a dump with whole lines: the source itself, unless a terminal wrapped its lines or a tool cut them off."""
+    lines = source.read(0, SAMPLE).split(b"\n")[:-1]
+    width = max(map(len, lines), default=0)
+    if not 40 <= width <= 1000 or not any(_PASS.match(line) for line in lines):
+        return source
+    pairs = {line: following for line, following in pairwise(lines) if len(line) == width}
+    goes_on = [line for line, following in pairs.items() if not _IS_WHOLE.match(following)]
+    in_word = sum(pairs[line][:1].isalnum() and line[-1:].isalnum() for line in goes_on)
+    broken = sum(_BROKEN.match(line) is not None for line in pairs)  # of one line alone nothing else is proof
+    are_wrapped = 10 * len(goes_on) >= 6 * len(pairs) and 10 * in_word >= len(pairs) > 2
+    if goes_on and (are_wrapped or (broken and 10 * in_word >= 3 * len(pairs))):
+        note = f"lines that were wrapped at {width} characters are joined"
+        return spool_chunks(_joined_lines(source, width), source.name, "; ".join(filter(None, (source.note, note))))
+    are_open = sum(map(_is_open, pairs)) * 2 >= len(pairs) if len(pairs) > 2 else goes_on and in_word == len(pairs)
+    if broken or are_open:
+        source.is_narrow = True
+        note = f"its lines seem to end at {width} characters, cut off or wrapped: no verdict rests on its texts"
+        source.note = "; ".join(filter(None, (source.note, note)))
     return source
+
+
+def _is_open(line: bytes) -> bool:
+    """Whether a bracket is not closed in a line, which does not say that it goes on."""
+    return line.count(b"(") > line.count(b")") and not line.rstrip().endswith((b"(", b",", b"({"))
+
+
+def _joined_lines(source: DumpSource, width: int) -> Iterator[bytes]:
+    """Yield chunks of lines; a line of the whole width goes on in the next one, unless that is a line of its own."""
+    is_open = False
+    for _, data in chunks(source):
+        out: list[bytes] = []
+        for line in data.splitlines(keepends=True):
+            if is_open and not _IS_WHOLE.match(line) and out:
+                out[-1] = out[-1].removesuffix(b"\n")
+            out.append(line)
+            is_open = len(line.rstrip(b"\n")) == width
+        yield b"".join(out)
 
 
 def _wide_encoding(head: bytes) -> str:
@@ -119,9 +192,8 @@ def _colours(head: bytes) -> Change | None:
 
 def _prefix(head: bytes) -> Change | None:
     """Return how to take out what stands in front of nearly every line."""
-    prefixes = [
-        _COMMAND.sub(b"", match["prefix"]) for match in _HEADING.finditer(head) if len(match["prefix"]) < LONGEST_PREFIX
-    ]
+    heads = [*_PASS.finditer(head)] or [*_HEADING.finditer(head)]
+    prefixes = [_COMMAND.sub(b"", match["prefix"]) for match in heads if len(match["prefix"]) < LONGEST_PREFIX]
     shapes = Counter(_shape(prefix) for prefix in prefixes)
     if not shapes:
         return None

@@ -21,7 +21,7 @@ from passlab.arguments import checked
 from passlab.dumps import folders, iree, llvm, mlir, stages, torch, triton, xla
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, NONE, Banner, Scan
-from passlab.dumps.evidence import Traits, doubt_equal_texts, doubt_mixed, is_only_changes
+from passlab.dumps.evidence import Traits, doubt_equal_texts, doubt_mixed, doubt_texts, is_only_changes
 from passlab.dumps.extents import extent_of, root_operation
 from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, TORCH, Language
 from passlab.dumps.llvm import is_no_pass, kind_of
@@ -434,7 +434,10 @@ def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
     scan = chosen.stream(source)
     scan.other += _other_ranges(source, scan.banners)
     scan.notes += [source.note] if source.note else []
-    return _recording(chosen, scan, source.name, source.size)
+    recording = _recording(chosen, scan, source.name, source.size)
+    if source.is_narrow:
+        doubt_texts(recording.steps, "the lines of the dump are cut off or wrapped")
+    return recording
 
 
 def detect(source: DumpSource) -> Format | None:

@@ -38,6 +38,7 @@ class DumpSource:
     def __init__(self, name: str, size: int, note: str = "") -> None:
         self.name, self.size = name, size
         self.note = note  # what is missing of it
+        self.is_narrow = False  # whether a tool cut off the ends of its lines
 
     def read(self, start: int, end: int) -> bytes:
         """Return the bytes from `start` up to `end`. Raises `DumpError` if they are no longer there."""
