@@ -157,7 +157,8 @@ def _llvm_extent(data: bytes) -> Extent:
     spans: list[int] = []
     whole, at = True, 0
     while at < len(data):
-        end = _clean_end(data, at)
+        match = _CLEAN.match(data, at)
+        end = match.end() if match else at
         if end > at:
             spans += [at, end]
             at = end
@@ -189,11 +190,6 @@ _SIGNED_LINE = re.compile(
 )
 _PLAIN_LINE = re.compile(rb"\n(?:define |# Machine code for function |; (?:Preheader|Loop|Exit blocks)|" + _TOP + rb")")
 _MODULE = re.compile(rb"^(?:; ModuleID = |source_filename = |target |attributes #|!\d+ = )", re.MULTILINE)
-
-
-def _clean_end(data: bytes, at: int) -> int:
-    match = _CLEAN.match(data, at)
-    return match.end() if match else at
 
 
 def begin_of_llvm(data: bytes) -> int:

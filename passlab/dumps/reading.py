@@ -427,7 +427,7 @@ def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
             notes.append("it has bytes that are not of a text")
         elif first:
             notes.append(f"its first line is: {first[:200]}")  # perhaps the compiler says why it printed no dump
-        scan = Scan([], _whole_source(source), notes)
+        scan = Scan([], [Excerpt(source, (0, source.size))] if source.size else [], notes)
         return _recording(Format("text", TEXT, Traits()), scan, source.name, source.size)
     if chosen.stream is None:
         raise DumpError(Diagnostic(f"{chosen.name} is a format of folders", hint="give the folder, not one file"))
@@ -515,10 +515,6 @@ def _parts_of_program(name: str, pieces: list[tuple[str, Scan]]) -> list[tuple[s
     if len(lower) == 1 and [language for language, _ in pieces] in (["mlir", "llvm"], ["llvm"]):
         return [(name, stages.assemble_stages([part for _, part in assemblies] + lower, name))]
     return assemblies + [(f"{name}, LLVM", part) for part in lower]
-
-
-def _whole_source(source: DumpSource) -> list[Excerpt]:
-    return [Excerpt(source, (0, source.size))] if source.size else []
 
 
 def _other_ranges(source: DumpSource, banners: list[Banner]) -> list[Excerpt]:

@@ -108,7 +108,9 @@ class Solution:
         post = self._complete(node, ty)
         if post._checked_type is not ty:
             if post._checked_type is not None:
-                post = _copy(post)
+                # A node's type never changes: another type needs another node.
+                fields: dict[str, Any] = {name: getattr(post, name) for name in post.field_names}
+                post = type(post)(**fields, span=post.span)
             set_checked_type(post, ty)
         if post is not node:
             changed[node] = post
@@ -173,9 +175,3 @@ class Solution:
 _LEAVES = frozenset(LEAVES)
 # Kinds of nodes that only need a type if none of their children changed.
 _TYPE_ONLY = frozenset(kind for kind in CHILDREN if kind not in (Var, GlobalVar, Function))
-
-
-def _copy(node: Any) -> Expr:
-    """Return an untyped copy of a node."""
-    result: Expr = type(node)(**{name: getattr(node, name) for name in node.field_names}, span=node.span)
-    return result

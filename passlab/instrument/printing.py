@@ -40,7 +40,8 @@ class PrintedStep:
     after: IRModule | None = None
 
     def __str__(self) -> str:
-        return _step_text(self.when, self.name, self.note, self.body)
+        head = f"{self.when} Running Pass: {visible(self.name)}{f' ({self.note})' if self.note else ''}"
+        return f"{head}\n{self.body}" if self.body else head
 
 
 class Printer(PassInstrument):
@@ -107,11 +108,6 @@ class Printer(PassInstrument):
     def frame(self) -> Any:
         """Return the output as a pandas data frame: pass, note, text."""
         return Table(("pass", "note", "text"), [(step.name, step.note, step.body) for step in self.steps]).frame()
-
-
-def _step_text(when: str, name: str, note: str, body: str) -> str:
-    head = f"{when} Running Pass: {visible(name)}{f' ({note})' if note else ''}"
-    return f"{head}\n{body}" if body else head
 
 
 class PrintIRBefore(Printer):

@@ -101,16 +101,13 @@ class RelayMagics(NamedMagics):
         options = options_of(self.relay, line)
         self._check_targets(options.name)
         if options.live:
-            return self._live(options, cell)
+            settings = rooms.live.LiveOptions(options.name, options.opt_level, self._constants(options.const))
+            return rooms.live.LiveWidget(cell.rstrip("\n"), options.live.strip("\"'"), settings, self.shell.user_ns)
         program = rooms.pipelines.read(
             cell, f"In[{self._cell_number()}]", infer=not options.no_infer, constants=self._constants(options.const)
         )
         self.shell.user_ns[options.name] = program
         return self._shown(program, options.show)
-
-    def _live(self, options: Namespace, cell: str) -> Any:
-        settings = rooms.live.LiveOptions(options.name, options.opt_level, self._constants(options.const))
-        return rooms.live.LiveWidget(cell.rstrip("\n"), options.live.strip("\"'"), settings, self.shell.user_ns)
 
     def _constants(self, names: str) -> dict[str, Any]:
         if not names:

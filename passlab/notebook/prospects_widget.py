@@ -30,18 +30,15 @@ class ProspectsWidget(PipelineWidget):
     def _answer(self, content: object) -> None:
         names = self.outlook.table.column("pass")
         if isinstance(content, dict) and content.get("run") in names:
-            self._run(content["run"])
+            name = content["run"]
+            self.recording = record(self.outlook.mod, name, opt_level=HIGHEST, name=self.outlook.name)
+            self.view = recording_view(self.recording)
+            with self.hold_sync():
+                self.graphs, self.comparison, self.selected = {}, {}, -1
+                self.data = self._data()
+                self.ran = name
         else:
             super()._answer(content)
-
-    def _run(self, name: str) -> None:
-        """Run one pass by itself. One that fails leaves its error in the recording."""
-        self.recording = record(self.outlook.mod, name, opt_level=HIGHEST, name=self.outlook.name)
-        self.view = recording_view(self.recording)
-        with self.hold_sync():
-            self.graphs, self.comparison, self.selected = {}, {}, -1
-            self.data = self._data()
-            self.ran = name
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         data, metadata = super()._repr_mimebundle_(**kwargs)

@@ -54,7 +54,11 @@ class StepperWidget(ViewWidget):
         if content.get("rest") is True:
             self._complete()
         elif type(content.get("draw")) is int:
-            self._draw(content["draw"])
+            number = content["draw"]
+            tensor = self.view.values.tensors.get(number)
+            drawn = None if tensor is None else picture(tensor, LARGE_CELLS)
+            if drawn is not None:
+                self.pictures = {**self.pictures, str(number): drawn}
         elif content.get("export") is True:
             self.page = ""
             self.page = document(stepper_view(self.view.debugger))  # which numbers values for itself
@@ -78,12 +82,6 @@ class StepperWidget(ViewWidget):
     def _receive_data(self, data: dict[str, Any]) -> None:
         self._underway = False
         self.data = data
-
-    def _draw(self, number: int) -> None:
-        tensor = self.view.values.tensors.get(number)
-        drawn = None if tensor is None else picture(tensor, LARGE_CELLS)
-        if drawn is not None:
-            self.pictures = {**self.pictures, str(number): drawn}
 
     def _branch_off(self, change: dict[str, Any]) -> None:
         """Fork the run with another value in a register; errors are shown in the widget."""

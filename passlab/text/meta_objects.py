@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from typing import Any
 
 from passlab.devices import DEVICE_KINDS, Device, Target, VirtualDevice
@@ -80,7 +80,8 @@ def declared_fields(type_key: str) -> set[str]:
 
 def _record_references(key: str, attrs: Node, nodes: list[Node], owned: Set[int], exact: bool) -> dict[str, bool]:
     """Return the fields of a record that are nodes, each with whether that is certain."""
-    fields = _fields(key, attrs)
+    record = record_class(key, attrs) if key.startswith("relay.attrs.") else None
+    fields = {f.name: f for f in record.schema} if record else {}
     if exact and key not in BUILDERS and not fields:
         return {name: True for name in attrs if name not in NUMBERS.get(key, ())}
     if key in _REFERENCES:
@@ -89,11 +90,6 @@ def _record_references(key: str, attrs: Node, nodes: list[Node], owned: Set[int]
         return {name: True for name in attrs if name not in fields or fields[name].kind not in PLAIN_KINDS}
     found = {name: _is_node(fields.get(name), text, nodes, owned) for name, text in attrs.items()}
     return {name: is_certain for name, is_certain in found.items() if is_certain is not None}
-
-
-def _fields(type_key: str, names: Iterable[str]) -> dict[str, Field]:
-    record = record_class(type_key, names) if type_key.startswith("relay.attrs.") else None
-    return {f.name: f for f in record.schema} if record else {}
 
 
 def _is_node(field: Field | None, text: Any, nodes: list[Node], owned: Set[int]) -> bool | None:

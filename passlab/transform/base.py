@@ -329,7 +329,11 @@ class FunctionPass(Pass):
                 if is_optimizable(function) and (parts is None or contains_any(function, parts)):
                     result = self.transform_function(function, argument, run.context)
                     if result is not function:
-                        changes[name] = self._check_result(result, name, start_module)
+                        if not isinstance(result, Function):
+                            raise _wrong_result_error(self, "relay.Function", result, f" for @{name}")
+                        if not self.trusted:
+                            self._check_closed(result, name, start_module)
+                        changes[name] = result
         except BaseException:
             run.partial = start_module.with_functions(changes)
             raise
@@ -339,13 +343,6 @@ class FunctionPass(Pass):
         if result_mod.same_contents(run.module):
             result_mod = run.module
         return infer_types(result_mod)
-
-    def _check_result(self, result: Any, name: str, mod: IRModule) -> Function:
-        if not isinstance(result, Function):
-            raise _wrong_result_error(self, "relay.Function", result, f" for @{name}")
-        if not self.trusted:
-            self._check_closed(result, name, mod)
-        return result
 
     def _check_closed(self, result: Function, name: str, mod: IRModule) -> None:
         """Raise `DiagnosticError` for a function with free variables or free type variables.

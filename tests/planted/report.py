@@ -11,13 +11,13 @@ from tests.planted.test_planted import search, shortcomings
 PAGE = Path(__file__).parents[2] / "docs/develop/planted-faults.md"
 HEAD = """# Planted faults
 
-To measure what `lab.culprit` finds, the tests plant faults in passlab: they remove guards, swap operands, move axes by one, drop
-effects, and change kernels and instructions. Each fault is data (`tests/planted`): a mutation of the syntax tree (a function, a kind
-of change, which occurrence), and a program whose results become wrong. The search gets the program and the pipeline, and nothing
-else.
+To measure what `lab.culprit` finds, the tests plant faults in passlab: they remove guards, swap operands, move axes by one, drop effects, and change kernels and instructions.
+Each fault is data (`tests/planted`): a mutation of the syntax tree (a function, a kind of change, which occurrence), and a program whose results become wrong.
+The search gets the program and the pipeline, and nothing else.
 
-This page is written by `python -m tests.planted.report`. *Nodes* and *lines* count the smallest program and the script
-that shows the fault. The goal is fewer than 12 nodes and 25 lines; *misses* in the last column marks an answer that misses a goal.
+This page is written by `python -m tests.planted.report`.
+*Nodes* and *lines* count the smallest program and the script that shows the fault.
+The goal is fewer than 12 nodes and 25 lines; *misses* in the last column marks an answer that misses a goal.
 
 """
 

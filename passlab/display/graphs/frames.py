@@ -301,7 +301,7 @@ class _Reader:
         frame = None if box.number not in self.framed else self.frames[self.framed[box.number]]
         words: list[str] = []
         if box.number in self.hidden and box.kind != "output":
-            for source in _arrow_sources(self.graph, box):
+            for source in [self.graph.boxes[operand.source] for operand in box.operands if isinstance(operand, Arrow)]:
                 self._follow_name(source.number, box.number)
             return
         for place, operand in enumerate(box.operands):
@@ -490,10 +490,6 @@ def _part(arrow: Arrow) -> str:
 
 def _is_first(source: int, user: Box) -> bool:
     return bool(user.operands) and isinstance(user.operands[0], Arrow) and user.operands[0].source == source
-
-
-def _arrow_sources(graph: Dataflow, box: Box) -> list[Box]:
-    return [graph.boxes[operand.source] for operand in box.operands if isinstance(operand, Arrow)]
 
 
 def _name(box: Box) -> str:

@@ -297,7 +297,10 @@ class Sweep:
                 put(NOTHING)
             elif role == RETURN:
                 put(add(value))
-                self._leave(frame, value)
+                back = self.trace.log.parent[frame]
+                self.registers.pop(frame, None)
+                if back >= 0:
+                    self.registers[back][self.trace.log.result_register[frame]] = value
             elif written[point] < 0:
                 put(NOTHING)
             else:
@@ -322,12 +325,6 @@ class Sweep:
         size = trace.code_map.functions[trace.log.function[frame]].register_file_size
         self.registers[frame] = [*args, *[None] * (size - len(args))]
         self.arguments[frame] = [self.numbers.add(value) for value in args]
-
-    def _leave(self, frame: int, value: Any) -> None:
-        back = self.trace.log.parent[frame]
-        self.registers.pop(frame, None)
-        if back >= 0:
-            self.registers[back][self.trace.log.result_register[frame]] = value
 
 
 class _Registers(dict[int, list[Any]]):
@@ -377,16 +374,14 @@ class PartialSweep(Sweep):
             events = changes_of(trace, running, register) if value is not None or register < len(params) else []
             place = bisect_left(events, first)
             if place:
-                self._wrote(events[place - 1], register, number)
+                event = events[place - 1]
+                results = self.trace.code_map.results(int(self.trace.point[event]))
+                if results and register != results[0]:
+                    self.more.setdefault(event, []).extend((register, number))
+                else:
+                    self.seen[event] = number
             elif register < len(params):
                 params[register] = number
-
-    def _wrote(self, event: int, register: int, number: int) -> None:
-        results = self.trace.code_map.results(int(self.trace.point[event]))
-        if results and register != results[0]:
-            self.more.setdefault(event, []).extend((register, number))
-        else:
-            self.seen[event] = number
 
 
 STATIC_INSTRUCTIONS = 60  # that static HTML and text show

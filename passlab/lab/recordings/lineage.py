@@ -18,7 +18,7 @@ from passlab.diffing.diff import diff as diff_of_strangers
 from passlab.diffing.matching import Pairs, nodes_of
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.lab.recordings.provenance import Origin, Provenance
+from passlab.lab.recordings.provenance import Provenance
 
 if TYPE_CHECKING:
     from passlab.lab.recordings.recording import Recording
@@ -86,21 +86,16 @@ class Lineage:
         at: Expr | None = node
         while at is not None:
             yield at, rank
-            origin = self._origin(at)
+            origin = next((p.origins[at] for p in self._provenances if at in p.origins), None)
             previous = None if origin is None else origin.predecessor
             if origin is not None and previous is not None:
                 rank = max(rank, UNSURE if not origin.sure else REBUILT if origin.rebuilt else REPLACED)
             else:
-                previous, rank = self._guess(at), UNSURE
+                previous = next((p.guesses[at] for p in self._provenances if at in p.guesses), None)
+                rank = UNSURE
             at = None if previous in seen else previous
             if at is not None:
                 seen.add(at)
-
-    def _origin(self, node: Expr) -> Origin | None:
-        return next((p.origins[node] for p in self._provenances if node in p.origins), None)
-
-    def _guess(self, node: Expr) -> Expr | None:
-        return next((p.guesses[node] for p in self._provenances if node in p.guesses), None)
 
 
 REBUILT, REPLACED, UNSURE = range(3)  # kinds of links: the same value by its own form, by a rule, by a match

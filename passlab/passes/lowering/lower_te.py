@@ -259,7 +259,13 @@ def _call_by_name(
             if value is node.value and body is node.body:
                 continue
             result = let_of_typed(node.var, value, body, node.span, dependency)
-        elif type(node) is Call and node.op in names and _is_plain(node) and node._checked_type is not None:
+        elif (
+            type(node) is Call
+            and node.op in names
+            and node.attrs is None
+            and not node._type_args
+            and node._checked_type is not None
+        ):
             args = tuple(map(get, node.args, node.args))
             result = call_of_typed(names[node.op], args, node._checked_type, node.span, dependency)
         elif replaced.isdisjoint(parts := CHILDREN[kind](node)):
@@ -270,10 +276,6 @@ def _call_by_name(
         if observer is not None:
             observer(node, result, "")
     return result_of(function, results)
-
-
-def _is_plain(call: Call) -> bool:
-    return call.attrs is None and not call._type_args
 
 
 def _dependency(function: Function, kernels: Iterable[GlobalVar]) -> TypeDependency | None:

@@ -366,7 +366,10 @@ class _Lifetimes:
             return call
         result = new_call(call.op, parts, call.attrs, call._type_args, call.span)
         keep_type(call, result, call.args, parts)
-        self._note(call, result)
+        if self._observer is not None:
+            for pre, post in (*zip(call.args, result.args, strict=True), (call, result)):
+                if type(pre) is not Var and post is not pre:
+                    self._observer(pre, post, "")
         return result
 
     def _atoms(self, parts: tuple[Expr, ...]) -> tuple[Expr, ...] | None:
@@ -402,13 +405,6 @@ class _Lifetimes:
                 results.append(now)
         rebuilt = tuple(results)
         return parts if rebuilt == parts else rebuilt
-
-    def _note(self, old: Call, new: Call) -> None:
-        """Report a call and the tuples in it that were replaced."""
-        if self._observer is not None:
-            for pre, post in (*zip(old.args, new.args, strict=True), (old, new)):
-                if type(pre) is not Var and post is not pre:
-                    self._observer(pre, post, "")
 
     def _read(self, part: Var) -> Var:
         """Read a variable, which dies here if it is not live; return it, or the variable that it is an alias of."""

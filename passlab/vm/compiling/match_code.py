@@ -291,7 +291,13 @@ class MatchCode:
             elif label.arm is None:
                 code.emit(Opcode.FATAL, node=expr)
             else:
-                self._bind(label, label.arm)
+                self._fill_places(label)
+                # A variable for the whole value gets a copy: the two have different live ranges.
+                for var, occurrence in self.bound[label.arm]:
+                    register = self.registers[occurrence]
+                    if occurrence == ROOT:
+                        register = self.code.into(Opcode.MOVE, register, ..., node=self.expr)
+                    self.code.registers[var] = register
                 rhs = expr.clauses[label.arm].rhs
                 result = yield code.value(rhs)
                 code.emit(Opcode.MOVE, result, merged, node=rhs)
@@ -326,15 +332,6 @@ class MatchCode:
         yes, no = _label(inner), _following(switch, case)
         self.jumps.append((code.later(), self.tags[occurrence], expected, yes, no))
         return [no, yes]
-
-    def _bind(self, leaf: Leaf, arm: int) -> None:
-        """Fill the registers of an arm's variables. The whole value is copied: its live range is not the variable's."""
-        self._fill_places(leaf)
-        for var, occurrence in self.bound[arm]:
-            register = self.registers[occurrence]
-            if occurrence == ROOT:
-                register = self.code.into(Opcode.MOVE, register, ..., node=self.expr)
-            self.code.registers[var] = register
 
     def _fill_places(self, node: Node) -> None:
         for occurrence in self.fills[node]:

@@ -29,13 +29,6 @@ def product(n: TorchNode, a: Expr, b: Expr) -> Expr:
     return matrix_product(n, a, b, "")
 
 
-def _add_scaled(n: TorchNode, bias: Expr, result: Expr, beta: Number, alpha: Number) -> Expr:
-    result = result if alpha == 1 else n("multiply", result, n.constant(alpha, result))
-    if beta == 0:
-        return result
-    return n("add", result, bias if beta == 1 else n("multiply", bias, n.constant(beta, bias)))
-
-
 @aten("addmm", "baddbmm", "addmv", "addbmm")
 def addmm(n: TorchNode, bias: Expr, a: Expr, b: Expr, beta: Number = 1, alpha: Number = 1) -> Expr:
     """A product of matrices, scaled, and `add`."""
@@ -46,7 +39,10 @@ def addmm(n: TorchNode, bias: Expr, a: Expr, b: Expr, beta: Number = 1, alpha: N
     plain = beta == alpha == 1 and n.rank(bias) == 1 and n.rank(result) == 2
     if plain and isinstance(n.shape(bias)[0], int) and n.shape(bias)[0] == n.shape(result)[1] != 1:
         return n("nn.bias_add", result, bias, axis=1)
-    return _add_scaled(n, bias, result, beta, alpha)
+    result = result if alpha == 1 else n("multiply", result, n.constant(alpha, result))
+    if beta == 0:
+        return result
+    return n("add", result, bias if beta == 1 else n("multiply", bias, n.constant(beta, bias)))
 
 
 @aten("einsum")
