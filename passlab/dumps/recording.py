@@ -36,14 +36,15 @@ from passlab.dumps.source_lines import SourceMap
 from passlab.dumps.step import Step, Unit
 from passlab.errors import Diagnostic, DumpError, PassTypeError, counted, did_you_mean, type_in_words
 from passlab.lazy import late
-from passlab.table import Table, Tabular
+from passlab.steps import Steps
+from passlab.table import Table
 
 LARGE = 3000  # lines of a program above which a diff shows only the units that the step changed
 MOST_HISTORIES = 64  # units whose versions and origins are cached
 
 
 @checked
-class TextRecording(Tabular):
+class TextRecording(Steps[Step]):
     """The passes of one dump.
 
     `steps` are the passes in order of the dump; `rec[n]` is step n, from 1 on. `size` is the length of the dump in
@@ -61,6 +62,9 @@ class TextRecording(Tabular):
     >>> rec.summary(), len(rec.history("f").lines(0))
     ('1 pass (llvm): 1 changed', 3)
     """
+
+    first_number = 1
+    unknown_name = DumpError
 
     def __init__(self, assembly: Assembly, format_name: str, name: str, size: int) -> None:
         self.format, self.name, self.size = format_name, name, size
@@ -100,35 +104,20 @@ class TextRecording(Tabular):
         head = f"{counted(len(self.steps), 'pass').replace('passs', 'passes')} ({self.format})"  # `counted` adds an s
         return f"{head}: {what}" if what else f"{head}: nothing that looks like a dump of passes"
 
-    def __len__(self) -> int:
-        return len(self.steps)
+    @property
+    def page_writer(self) -> Callable[..., None]:
+        """The function that writes a recording of this kind as a page."""
+        writer: Callable[..., None] = late("passlab.display.views.text_recording", "write_text_report")
+        return writer
 
-    def __iter__(self) -> Iterator[Step]:
-        return iter(self.steps)
+    def named(self, name: str) -> Step | None:
+        """Return the first step of this name that changed something, which says most; without one the first."""
+        steps = self.where(name=name)
+        return next((step for step in steps if step.verdict == "changed"), steps[0] if steps else None)
 
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, slice):
-            return self.steps[key]
-        if isinstance(key, int):
-            return self.step(key)
-        if not isinstance(key, str):
-            raise PassTypeError(
-                Diagnostic("a recording is indexed by number or name of a pass", found=type(key).__name__)
-            )
-        steps = self.where(name=key)
-        if not steps:
-            names = dict.fromkeys(step.name for step in self.steps)
-            hint = did_you_mean(key, names) or f"it has {', '.join([*names][:12])}"
-            raise DumpError(Diagnostic(f"no pass `{key}` is in the dump", hint=hint))
-        # Among several runs of a pass, the first that changed something says most.
-        return next((step for step in steps if step.verdict == "changed"), steps[0])
-
-    def step(self, number: int) -> Step:
-        """Return step `number`, from 1 on; negative numbers count from the end."""
-        at = number - 1 if number > 0 else len(self.steps) + number
-        if number == 0 or not 0 <= at < len(self.steps):
-            raise IndexError(f"step {number} of a recording with steps 1 to {len(self.steps)}")
-        return self.steps[at]
+    def names(self) -> list[str]:
+        """Return the names of all steps."""
+        return [step.name for step in self.steps]
 
     def where(
         self, name: str | None = None, *, unit: str | None = None, verdict: str | None = None, phase: str | None = None
@@ -559,14 +548,3 @@ class TextRecording(Tabular):
     def text(self) -> str:
         """Return the recording as plain text."""
         return str(late("passlab.display.views.text_recording", "text_recording_view")(self).text())
-
-    def plot(self, what: str = "lines") -> Any:
-        """Return a chart of the lines after each step: an Altair chart, or a Matplotlib figure."""
-        return late("passlab.display.charts", "plot")(self, what)
-
-    def to_html(self, path: str | os.PathLike[str], static: bool = False) -> None:
-        """Write the recording as one HTML file that needs nothing else; with `static` one without scripts."""
-        late("passlab.display.views.text_recording", "write_text_report")(self, path, static)
-
-    def __repr__(self) -> str:
-        return self.text()

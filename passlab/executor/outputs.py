@@ -141,7 +141,10 @@ class RunsByInputs(CallableByName):
         """Set an input by name or number, and others by name. Raises `RunError` for unknown names and wrong values."""
         pairs = [] if key is None else [(key, value)]
         for name, array in (*pairs, *params.items()):
-            self._set(index_of(name, self._numbers, len(self.names), "input"), array)
+            self._set(self._input_number(name), array)
+
+    def _input_number(self, key: Any) -> int:
+        return index_of(key, self._numbers, len(self.names), "input")
 
     def _set(self, number: int, value: Any) -> None:
         """Set the input with a number."""

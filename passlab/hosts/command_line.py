@@ -12,7 +12,7 @@ from pathlib import Path
 from passlab import hosts
 from passlab.dumps import Step, TextRecording, read
 from passlab.dumps.filters import filters_named
-from passlab.errors import Diagnostic, DumpError, did_you_mean, visible
+from passlab.errors import Diagnostic, DumpError, PassIndexError, did_you_mean, visible
 from passlab.hosts.live import follow
 
 
@@ -114,7 +114,7 @@ def _step_named(recording: TextRecording, name: str, unit: str | None) -> Step:
     """Return a step by its number, or the first run of a pass, on `unit` if given, that changed something."""
     try:
         step: Step = recording[int(name) if name.lstrip("-").isdigit() else name]
-    except IndexError as error:
-        raise DumpError(Diagnostic(f"there is no {error}")) from error
+    except PassIndexError as error:
+        raise DumpError(Diagnostic(f"there is no {error.diagnostics[0].message}")) from error
     runs = recording.where(name, unit=unit)  # none for a number, and none where only the whole module is such a unit
     return next((run for run in runs if run.verdict == "changed"), runs[0] if runs else step)

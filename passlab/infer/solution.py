@@ -109,8 +109,8 @@ class Solution:
         if post._checked_type is not ty:
             if post._checked_type is not None:
                 # A node's type never changes: another type needs another node.
-                fields: dict[str, Any] = {name: getattr(post, name) for name in post.field_names}
-                post = type(post)(**fields, span=post.span)
+                kind: Any = type(post)
+                post = kind(**{name: getattr(post, name) for name in post.field_names}, span=post.span)
             set_checked_type(post, ty)
         if post is not node:
             changed[node] = post

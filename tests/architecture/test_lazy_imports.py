@@ -25,7 +25,7 @@ UPWARD: dict[tuple[str, str], str] = {
         "passlab.dumps.recording",
         "passlab.display.views.text_recording",
     ): "recording.text(), recording.to_html(), recording.graph(unit)",
-    ("passlab.dumps.recording", "passlab.display.charts"): "recording.plot()",
+    ("passlab.steps", "passlab.display.charts"): "recording.plot()",
     ("passlab.dumps.recording", "passlab.display.views.timing"): "recording.timing()",
     (
         "passlab.instrument",
@@ -44,7 +44,6 @@ UPWARD: dict[tuple[str, str], str] = {
     ("passlab.ir.op", "passlab.op.registered"): "operators registered by Relay's functions get relations and builders",
     ("passlab.lab", "passlab.debugger.debugger"): "`lab.Debugger` is a public name",
     ("passlab.lab", "passlab.debugger.trace"): "`lab.Trace` and `lab.Fork` are public names",
-    ("passlab.lab.recordings.recording", "passlab.display.charts"): "recording.plot()",
     ("passlab.lab.recordings.recording", "passlab.display.pages.report"): "recording.to_html()",
     ("passlab.text.library", "passlab.infer"): "the standard library comes typed",
     ("passlab.transform", "passlab.passes"): "transform.FoldConstant",

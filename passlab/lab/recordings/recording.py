@@ -10,12 +10,12 @@ An `EventRecorder` writes the events; this module numbers and queries them. `rec
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from passlab.arguments import checked
 from passlab.diffing.diff import Diff
@@ -23,9 +23,7 @@ from passlab.errors import (
     Diagnostic,
     InterruptedPassesError,
     PassError,
-    PassIndexError,
     PassTypeError,
-    did_you_mean,
     visible,
 )
 from passlab.instrument.events import ContextOptions, Event
@@ -39,7 +37,8 @@ from passlab.lab.recordings.lineage import Lineage, diff
 from passlab.lab.recordings.provenance import Biography, Provenance
 from passlab.lazy import late
 from passlab.oracle.deadline import Deadline
-from passlab.table import Table, Tabular
+from passlab.steps import Steps
+from passlab.table import Table
 from passlab.transform.base import Pass
 from passlab.transform.context import PassContext
 from passlab.transform.sequential import Pipeline, as_pass
@@ -52,12 +51,9 @@ if TYPE_CHECKING:
 
 Predicate = Callable[[IRModule], Any]
 DEFAULT_LEVEL = 3  # of a pipeline that is recorded outside of any PassContext
-_REPORT = ("passlab.display.pages.report", "write_html")  # of a higher layer, so it is loaded on first use
-
-_CHART = ("passlab.display.charts", "plot")
 
 
-class Recording(Tabular):
+class Recording(Steps[Event]):
     """The steps of one or more pipelines over one program. Step 0 is the input, step n the n-th pass.
 
     `rec[3]` is a step, `rec["3.1"]` a pass inside it, `rec["FuseOps"]` the first pass of that name, steps before those
@@ -164,38 +160,20 @@ class Recording(Tabular):
         """Return every event of the pass called `name`, also inside other passes."""
         return [event for event in self.events if event.name == name]
 
-    def __len__(self) -> int:
-        return len(self.steps)
+    @property
+    def page_writer(self) -> Callable[..., None]:
+        """The function that writes a recording of this kind as a page."""
+        writer: Callable[..., None] = late("passlab.display.pages.report", "write_html")
+        return writer
 
-    def __iter__(self) -> Iterator[Event]:
-        return iter(self.steps)
+    def named(self, name: str) -> Event | None:
+        """Return the pass of an id or a name: steps before passes inside them, the first of several."""
+        matches = [event for event in self.events if name in (event.id, event.name)]
+        return min(matches, key=lambda event: event.depth, default=None)
 
-    @overload
-    def __getitem__(self, key: slice) -> list[Event]: ...
-
-    @overload
-    def __getitem__(self, key: int | str) -> Event: ...
-
-    def __getitem__(self, key: int | str | slice) -> Event | list[Event]:
-        if isinstance(key, (int, slice)):
-            return self._step(key)
-        given: object = key
-        if not isinstance(given, str):
-            message = f"a recording is indexed by number, id or name of a pass, not by {type(key).__name__}"
-            raise PassTypeError(Diagnostic(message))
-        matches = [e for e in self.events if e.id == key or e.name == key]
-        if not matches:
-            names = dict.fromkeys(event.name for event in self.events)
-            hint = did_you_mean(key, names) or f"it has {', '.join(names)}"
-            raise PassError(Diagnostic(f"no pass `{key}` was recorded", hint=hint))
-        return min(matches, key=lambda event: event.depth)  # of equal depth, the first
-
-    def _step(self, key: int | slice) -> Event | list[Event]:
-        try:
-            return self.steps[key]
-        except IndexError:
-            message = f"step {key} of a recording with steps 0 to {len(self.steps) - 1}"
-            raise PassIndexError(Diagnostic(message)) from None
+    def names(self) -> list[str]:
+        """Return the names of all passes."""
+        return [event.name for event in self.events]
 
     # ------------------------------------------------------------ asking
     @checked
@@ -340,33 +318,12 @@ class Recording(Tabular):
         ]
         return ", ".join(parts[:2] + [part for part in parts[2:] if not part.startswith("0 ")])
 
-    def __repr__(self) -> str:
-        return self.text()
-
     # ------------------------------------------------------------ keeping
     def save(self, directory: str | PathLike[str]) -> None:
         """Write the recording to a directory: Relay text, arrays and JSON. Raises `FileAccessError`, `PassError`."""
         from passlab.lab.recordings.files import save
 
         save(self, directory)
-
-    @checked
-    def to_html(self, path: str | PathLike[str], static: bool = False) -> None:
-        """Write the recording as one HTML page, which needs neither kernel nor network: the explorer of a notebook.
-
-        With `static` the page has no scripts, to be read or printed. Raises `FileAccessError`.
-        """
-        late(*_REPORT)(self, path, static)
-
-    @checked
-    def plot(self, what: str = "nodes", inputs: Any = None) -> Any:
-        """Return a chart with a bar for each step: an Altair chart, or a Matplotlib figure where Altair is missing.
-
-        `what` is "nodes", "operators", "seconds", "peak_bytes" (of a recording with `memory=True`) or "error": the
-        largest difference of the results from the results of the input, over their largest magnitude, on drawn or given
-        `inputs`.
-        """
-        return late(*_CHART)(self, what, inputs)
 
     @staticmethod
     def load(directory: str | PathLike[str]) -> Recording:

@@ -443,12 +443,7 @@ class _Program:
             self._slot(param)
         for node in post_order(function.body):
             if not isinstance(node, (Op, Function)) and node not in self.slots:
-                if isinstance(node, Constant):
-                    self._slot(node, node.data)
-                elif is_op_call(node) or isinstance(node, (Tuple, TupleGetItem)):
-                    self.nodes.append((node, self._slot(node)))
-                else:
-                    raise RunError(Diagnostic(f"a kernel cannot hold {type_in_words(node)}", node.span))
+                self._node(node)
         order = [*function.params, *(n for n, _ in self.nodes)]
         self.tail = find_tail(function, order, self.slots)
 
@@ -456,6 +451,14 @@ class _Program:
         self.slots[node] = len(self.preset)
         self.preset.append(value)
         return self.slots[node]
+
+    def _node(self, node: Expr) -> None:
+        if isinstance(node, Constant):
+            self._slot(node, node.data)
+        elif (is_op_call(node)) or isinstance(node, (Tuple, TupleGetItem)):
+            self.nodes.append((node, self._slot(node)))
+        else:
+            raise RunError(Diagnostic(f"a kernel cannot hold {type_in_words(node)}", node.span))
 
     # ------------------------------------------------------------ writing into results
     def writer(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
