@@ -33,7 +33,7 @@ class Rule(NamedTuple):
 
     name: str
     pattern: str
-    cure: str
+    fix: str
     bad: str
     good: str
     kinds: tuple[str, ...] = ()  # () is every kind
@@ -293,7 +293,7 @@ def findings(text: Text) -> Iterator[tuple[str, str, str]]:
         if not rule.kinds or text.kind in rule.kinds:
             for match in re.finditer(rule.pattern, joined):
                 start = max(0, match.start() - 50)
-                yield rule.name, joined[start : match.end() + 30].strip(), rule.cure
+                yield rule.name, joined[start : match.end() + 30].strip(), rule.fix
     if text.kind in PROSE or text.kind == "message":
         for sentence in re.split(END, re.sub(r"\n[ ]*(?:[-*]|\d+\.)[ ]", ". X ", words)):
             count = len(re.findall(r"[\w'’/.%-]*\w[\w'’/.%-]*", sentence))
@@ -316,8 +316,8 @@ def report(paths: list[Path]) -> list[str]:
     found = []
     for path in paths:
         for text in texts(path):
-            for name, words, cure in findings(text):
-                found.append(f"{path.relative_to(ROOT)}:{text.line}: {name}: {words}  ({cure})")
+            for name, words, fix in findings(text):
+                found.append(f"{path.relative_to(ROOT)}:{text.line}: {name}: {words}  ({fix})")
     return found
 
 

@@ -34,7 +34,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 class Finding(NamedTuple):
-    """One part. Its `state` is `ok`, `missing` (it is optional) or `broken` (it is needed); `cure` repairs it.
+    """One part. Its `state` is `ok`, `missing` (it is optional) or `broken` (it is needed); `fix` repairs it.
 
     >>> from passlab import doctor
     >>> doctor.examine()[0].part
@@ -44,7 +44,7 @@ class Finding(NamedTuple):
     part: str
     state: str
     detail: str
-    cure: str = ""
+    fix: str = ""
 
 
 def examine() -> list[Finding]:
@@ -67,8 +67,8 @@ def _platform() -> Iterator[Finding]:
 
     yield Finding("passlab", "ok", __version__)
     supported = (3, 10) <= sys.version_info[:2]
-    state, cure = ("ok", "") if supported else ("broken", "passlab needs Python 3.10 or newer")
-    yield Finding("Python", state, f"{platform.python_version()} on {platform.system()} {platform.machine()}", cure)
+    state, fix = ("ok", "") if supported else ("broken", "passlab needs Python 3.10 or newer")
+    yield Finding("Python", state, f"{platform.python_version()} on {platform.system()} {platform.machine()}", fix)
 
 
 def _installed_version(package: str) -> str:
@@ -82,23 +82,23 @@ def _installed_version(package: str) -> str:
 def _require() -> Iterator[Finding]:
     for package in REQUIRED:
         number = _installed_version(package)
-        cure = "" if number else f"pip install {package}"
-        yield Finding(package, "ok" if number else "broken", number or "not installed", cure)
+        fix = "" if number else f"pip install {package}"
+        yield Finding(package, "ok" if number else "broken", number or "not installed", fix)
 
 
 def _optional() -> Iterator[Finding]:
-    for package, purpose, cure in OPTIONAL:
+    for package, purpose, fix in OPTIONAL:
         number = _installed_version(package)
         detail = f"{number}: {purpose}" if number else f"needed for {purpose}"
-        yield Finding(package, "ok" if number else "missing", detail, "" if number else cure)
+        yield Finding(package, "ok" if number else "missing", detail, "" if number else fix)
 
 
-def _attempt(part: str, attempt: Callable[[], str], cure: str) -> Finding:
+def _attempt(part: str, attempt: Callable[[], str], fix: str) -> Finding:
     """Return the result of an attempt, or how it failed."""
     try:
         return Finding(part, "ok", attempt())
     except (PasslabError, ImportError, OSError, ValueError) as error:
-        return Finding(part, "broken", f"{type(error).__name__}: {error}".splitlines()[0], cure)
+        return Finding(part, "broken", f"{type(error).__name__}: {error}".splitlines()[0], fix)
 
 
 def _widgets() -> Finding:
@@ -148,8 +148,8 @@ def _graphviz() -> Finding:
             raise OSError(str(error)) from error
         return "a graph was laid out"
 
-    cure = "pip install pygraphviz (its wheel carries Graphviz), or put `dot` on PATH; without it graphs are plainer"
-    return _attempt("Graphviz", attempt, cure)
+    fix = "pip install pygraphviz (its wheel carries Graphviz), or put `dot` on PATH; without it graphs are plainer"
+    return _attempt("Graphviz", attempt, fix)
 
 
 def _browser() -> Finding:
@@ -167,11 +167,9 @@ def _threads() -> Finding:
     detail = f"{counted(count, 'thread')} for large kernels, {counted(processors, 'processor')}"
     if there < processors:
         detail += f", of which this container may use {there:g}"
-    cure = (
-        "set OPENBLAS_NUM_THREADS=1 before Python starts: threads of BLAS that share a processor wait for one another"
-    )
+    fix = "set OPENBLAS_NUM_THREADS=1 before Python starts: threads of BLAS that share a processor wait for one another"
     if count > 1 and (load > processors or there < count):
-        return Finding("threads", "ok", f"{detail}, load {load:.1f}", cure)
+        return Finding("threads", "ok", f"{detail}, load {load:.1f}", fix)
     return Finding("threads", "ok", detail)
 
 

@@ -61,7 +61,7 @@ COLUMNS: Mapping[str, Word] = {
     "what_it_would_do": Word("what a pass would do to the program"),
     "what_happened": Word("what a pass did, as an instrument saw it"),
     "what_was_cut": Word("what a reduction took out of the program"),
-    "what_to_do": Word("the cure"),
+    "what_to_do": Word("the fix"),
     "kind": Word("the class of a thing in a word"),
     "kinds": Word("the classes of inputs that were compared"),
     "role": Word("what a thing is used for"),

@@ -184,12 +184,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     left_out = config.stash.get(LEFT_OUT, 0)
     if left_out and config.option.markexpr in ("", "nightly"):
         fifth = config.getoption("--fifth")
-        kinds, cure = (
+        kinds, fix = (
             ("", "`make nightly`") if fifth else (": many generated programs, and planted faults", "`--every-part`")
         )
         terminalreporter.write_line("")
         terminalreporter.write_line(
-            f"{left_out:,} tests were left to the next commits, of which each runs another fifth{kinds}. {cure} runs all of them."
+            f"{left_out:,} tests were left to the next commits, of which each runs another fifth{kinds}. {fix} runs all of them."
         )
     if left_out and config.option.markexpr == "not nightly":
         terminalreporter.write_line("")

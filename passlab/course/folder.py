@@ -92,8 +92,8 @@ def status(folder: Path) -> list[LessonStatus]:
         titles = tuple(task.title for task in solved)
         rows.append(LessonStatus(number, notebook, title_of(given), titles, left, points, most))
     if not rows:
-        cure = f"`passlab course start {folder}` copies them"
-        raise PasslabError(Diagnostic("there are no lessons in this folder", found=str(folder), hint=cure))
+        fix = f"`passlab course start {folder}` copies them"
+        raise PasslabError(Diagnostic("there are no lessons in this folder", found=str(folder), hint=fix))
     return rows
 
 

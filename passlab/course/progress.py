@@ -154,9 +154,9 @@ def read_progress(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as error:
-        cure = f"Move {path.name} away to start anew"
+        fix = f"Move {path.name} away to start anew"
         raise PasslabError(
-            Diagnostic("the progress of the course cannot be read", found=str(error), hint=cure)
+            Diagnostic("the progress of the course cannot be read", found=str(error), hint=fix)
         ) from None
     return {
         number: lesson for number, lesson in _table(whole) if all(_is_record(record) for _, record in _table(lesson))

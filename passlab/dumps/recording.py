@@ -505,7 +505,7 @@ class TextRecording(Steps[Step]):
         number = self.number_of(step)
         return [one for one in self.reports.remarks if one.first <= number <= one.last]
 
-    def hold(self) -> None:
+    def detach(self) -> None:
         """Keep all texts in memory, so that the dump may be deleted."""
         pieces = [self.input_piece, *self.other, *[piece for unit in self.units.values() for piece in unit.pieces]]
         for step in self.steps:

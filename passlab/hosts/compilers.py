@@ -45,7 +45,7 @@ class Tool:
     prefix: tuple[str, ...] = ()  # before each option of LLVM: clang's -mllvm
     folder: str = ""  # the option that names a folder for the dump, where the tool writes files
     reports: tuple[str, ...] = ()  # options for remarks in one file, and times in another or on the terminal
-    cure: str = "apt-get install llvm"
+    fix: str = "apt-get install llvm"
 
 
 _BISECT = "-opt-bisect-limit={n}"
@@ -92,7 +92,7 @@ TOOLS = (
             "-ftime-trace={trace}",
             "-ftime-trace-granularity=0",
         ),
-        cure="apt-get install clang",
+        fix="apt-get install clang",
     ),
     Tool(
         "mlir-opt",
@@ -104,10 +104,10 @@ TOOLS = (
         nowhere=_NOWHERE,
         reducer="mlir-reduce",
         reports=("--mlir-timing", "--mlir-pass-statistics"),
-        cure="apt-get install mlir-22-tools",
+        fix="apt-get install mlir-22-tools",
     ),
     Tool(
-        "iree-opt", _MLIR, _MODULES, nowhere=_NOWHERE, reports=("--mlir-timing",), cure="pip install iree-base-compiler"
+        "iree-opt", _MLIR, _MODULES, nowhere=_NOWHERE, reports=("--mlir-timing",), fix="pip install iree-base-compiler"
     ),
     Tool(
         "iree-compile",
@@ -115,7 +115,7 @@ TOOLS = (
         _MODULES,
         nowhere=_NOWHERE,
         endings=(".mlir", ".mlirbc", ".stablehlo"),
-        cure="pip install iree-base-compiler",
+        fix="pip install iree-base-compiler",
     ),
     Tool(
         "triton-opt",
@@ -123,7 +123,7 @@ TOOLS = (
         _MODULES,
         nowhere=_NOWHERE,
         endings=(".mlir", ".ttir", ".ttgir"),
-        cure="build Triton from its sources: its wheels have no triton-opt",
+        fix="build Triton from its sources: its wheels have no triton-opt",
     ),
     Tool(
         "gcc",
@@ -131,7 +131,7 @@ TOOLS = (
         nowhere=("-c", *_NOWHERE),
         endings=(".c", ".cc", ".cpp", ".cxx"),
         folder="-dumpdir",
-        cure="apt-get install gcc",
+        fix="apt-get install gcc",
     ),
 )
 _ALIASES = {"clang++": "clang", "g++": "gcc", "cc1": "gcc"}
@@ -149,7 +149,7 @@ def tool_named(name: str) -> Tool | None:
     base = base.rpartition("-")[2] if base.endswith(("-gcc", "-clang")) else base  # aarch64-linux-gnu-gcc
     found = next((tool for tool in TOOLS if tool.name == base), None)
     if found is None and base.endswith("-opt"):
-        return Tool(base, _MLIR, _MODULES, nowhere=_NOWHERE, cure=f"install {base}")
+        return Tool(base, _MLIR, _MODULES, nowhere=_NOWHERE, fix=f"install {base}")
     return found
 
 
@@ -225,7 +225,7 @@ def _installed(word: str, tool: Tool) -> str:
     for candidate in (word, *(f"{word}-{version}" for version in VERSIONS)):
         if shutil.which(candidate) is not None:
             return candidate
-    raise DumpError(Diagnostic(f"`{word}` is not installed here", hint=f"{tool.cure}; or read a dump made elsewhere"))
+    raise DumpError(Diagnostic(f"`{word}` is not installed here", hint=f"{tool.fix}; or read a dump made elsewhere"))
 
 
 class Run(NamedTuple):

@@ -101,7 +101,7 @@ def _recording(command: Command, words: list[str], done: Run, folder: Path, save
             shutil.copytree(folder, save, dirs_exist_ok=True)
         if dumps:
             recording = read(folder)
-            recording.hold()  # the folder is deleted
+            recording.detach()  # the folder is deleted
             return recording
     else:
         recording = read(done.err)

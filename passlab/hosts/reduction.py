@@ -171,7 +171,7 @@ class _Search:
         for candidate in (*names, name, *(f"{name}-{number}" for number in VERSIONS)):
             if shutil.which(candidate) is not None:
                 return candidate
-        raise DumpError(Diagnostic(f"`{name}` is not installed here", hint=self.command.tool.cure))
+        raise DumpError(Diagnostic(f"`{name}` is not installed here", hint=self.command.tool.fix))
 
     @contextlib.contextmanager
     def _asked(self, path: Path) -> Iterator[str]:

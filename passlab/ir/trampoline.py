@@ -11,7 +11,7 @@ from passlab.errors import LimitError
 T = TypeVar("T")
 
 
-def drive(work: Generator[Any, Any, T], most: int = sys.maxsize) -> T:
+def run_trampoline(work: Generator[Any, Any, T], most: int = sys.maxsize) -> T:
     """Run a generator and those it yields, and send back their results; return the result of the first.
 
     Raises `LimitError` where more than `most` of them wait for each other.

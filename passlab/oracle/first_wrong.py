@@ -22,9 +22,9 @@ from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, 
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import children, post_order
+from passlab.oracle.coverage_evaluator import SHORTENING, CoverageEvaluator, noisy_values
 from passlab.oracle.no_contract import lengthen
 from passlab.oracle.tolerance import FEW_RUNS, RUNS, STEPS, beyond
-from passlab.oracle.watched import SHORTENING, Watched, noisy_values
 from passlab.transform.numeric_contract import NumericContract
 
 GROSS = 0.01  # of the largest element: no rounding explains such an error
@@ -77,8 +77,8 @@ def first_wrong(
     None when the difference arises in nodes that correspond to no older node of the same function.
     """
     try:
-        old_values = Watched(before).values(entry, arguments)
-        new_values = Watched(after).values(entry, arguments)
+        old_values = CoverageEvaluator(before).values(entry, arguments)
+        new_values = CoverageEvaluator(after).values(entry, arguments)
     except PasslabError:
         return None
     changes = diff(before, after)

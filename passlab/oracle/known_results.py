@@ -27,7 +27,7 @@ MOST_BYTES = 1 << 29  # of the results of one run
 
 
 class KnownResult(NamedTuple):
-    """A result in which all floats are finite, and the sides of comparisons that it took (see `Watched`)."""
+    """A result in which all floats are finite, and the sides of comparisons that it took (see `CoverageEvaluator`)."""
 
     value: Value
     sides: tuple[int, ...]

@@ -15,10 +15,10 @@ from passlab.evaluate.evaluator import HomesByFunction
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
+from passlab.oracle.coverage_evaluator import Branch, CoverageEvaluator, branches_of, noisy_runs
 from passlab.oracle.deadline import run_within
 from passlab.oracle.draws import Draw, draws, introduced_numbers
 from passlab.oracle.known_results import MOST_BYTES, KnownResults
-from passlab.oracle.watched import Branch, Watched, branches_of, noisy_runs
 
 T = TypeVar("T")
 Inputs = Sequence[Any] | Mapping[str, Any] | None
@@ -209,7 +209,7 @@ class Trial:
         self._homes.clear()
 
     def _run_draw(self, mod: IRModule, draw: Draw, results: KnownResults) -> Run:
-        evaluators: list[Watched] = []  # one for each attempt
+        evaluators: list[CoverageEvaluator] = []  # one for each attempt
         started = perf_counter()
         first = self._first is None or mod.same_contents(self._first)
         seconds = None if self.patience is None else max(self.patience, 20 * self.slowest)
@@ -221,7 +221,7 @@ class Trial:
         homes = self._homes.setdefault(mod, WeakKeyDictionary())
 
         def work() -> tuple[Value | None, PasslabError | None]:
-            evaluators.append(Watched(mod, results=results, homes=homes))
+            evaluators.append(CoverageEvaluator(mod, results=results, homes=homes))
             return attempt(lambda: evaluators[-1].run(self.entry, draw.arguments))
 
         outcome, late = run_within(seconds, work)

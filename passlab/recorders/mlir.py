@@ -54,6 +54,6 @@ def record(module: Any, pipeline: str, *, elide_larger: int | None = 64, name: s
         except Exception as error:
             failure = str(error)
         recording = read(Path(folder), "mlir-tree")
-        recording.hold()  # reads the texts before the folder is deleted
+        recording.detach()  # reads the texts before the folder is deleted
         recording.name, recording.crash = name, failure
     return recording

@@ -30,13 +30,13 @@ from passlab.dumps.source import BytesSource, DumpSource, Excerpt
 from passlab.errors import Diagnostic, DumpError, MissingPackageError
 
 
-def import_host(name: str, passes: str, package: str, cure: str) -> Any:
-    """Import a module of another compiler. Raises `MissingPackageError`, with the cure, where its package is absent."""
+def import_host(name: str, passes: str, package: str, fix: str) -> Any:
+    """Import a module of another compiler. Raises `MissingPackageError`, with the fix, where its package is absent."""
     try:
         return import_module(name)
     except ImportError as error:
         message = f"recording {passes} passes needs {package}: {error}"
-        raise MissingPackageError(Diagnostic(message, hint=cure)) from error
+        raise MissingPackageError(Diagnostic(message, hint=fix)) from error
 
 
 @dataclass

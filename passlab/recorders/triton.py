@@ -130,7 +130,7 @@ _import = partial(
     import_host,
     passes="Triton's",
     package="triton",
-    cure="pip install triton (Linux); it compiles for any target without a GPU",
+    fix="pip install triton (Linux); it compiles for any target without a GPU",
 )
 
 

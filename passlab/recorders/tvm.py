@@ -19,7 +19,7 @@ from typing import Any
 from passlab.dumps.recording import TextRecording
 from passlab.recorders.protocol import GraphNode, HostRecorder, import_host
 
-_import_tvm = partial(import_host, passes="TVM's", package="TVM", cure="pip install apache-tvm")
+_import_tvm = partial(import_host, passes="TVM's", package="TVM", fix="pip install apache-tvm")
 
 
 def _equality() -> Callable[[Any, Any], bool]:

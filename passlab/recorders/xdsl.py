@@ -15,7 +15,7 @@ from passlab.dumps.recording import TextRecording
 from passlab.errors import Diagnostic, DumpError
 from passlab.recorders.protocol import HostRecorder, import_host
 
-_import_xdsl = partial(import_host, passes="xDSL's", package="xDSL", cure="pip install xdsl")
+_import_xdsl = partial(import_host, passes="xDSL's", package="xDSL", fix="pip install xdsl")
 
 
 def new_recorder(name: str = "xDSL") -> HostRecorder:

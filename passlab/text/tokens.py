@@ -43,7 +43,7 @@ from typing import Any, NamedTuple, NoReturn
 from passlab import limits
 from passlab.errors import Diagnostic, ParseError, did_you_mean
 from passlab.ir.span import Source, Span
-from passlab.ir.trampoline import drive
+from passlab.ir.trampoline import run_trampoline
 from passlab.text.literals import local_text, read_string
 
 Parse = Generator[Any, Any, Any]
@@ -223,7 +223,7 @@ _KEY = re.compile(r"[A-Za-z_][\w/]*(?:\.[A-Za-z_][\w/]*)*\Z", re.ASCII)
 
 def run_nested(root: Parse) -> Any:
     """Run a parsing generator and those it yields; return its result. Raises `LimitError` over the cap `nesting`."""
-    return drive(root, limits.current().nesting)
+    return run_trampoline(root, limits.current().nesting)
 
 
 class Cursor:

@@ -62,15 +62,15 @@ def test_a_cure_names_packages_that_an_index_has_and_passlab_is_tried_with():
     extras = PROJECT["project"]["optional-dependencies"]
     asked = [line for group in (PROJECT["project"]["dependencies"], *extras.values()) for line in group]
     known = {re.split(r"[\[>=;]", line)[0].strip() for line in asked} - {"passlab"}  # it may not be on an index yet
-    cures = [
+    fixes = [
         (source.path, word)
         for source in python_sources("passlab")
         for text in re.findall(r"pip install ([^\n`]*)", source.text)
         for word in re.match(r"[\w\[\]{} -]*", text)[0].split()  # up to the first sign
         if "{" not in word
     ]
-    assert len(cures) > 10
-    assert [cure for cure in cures if cure[1] not in known] == []
+    assert len(fixes) > 10
+    assert [fix for fix in fixes if fix[1] not in known] == []
 
 
 def build_wheel(folder: Path) -> Path:

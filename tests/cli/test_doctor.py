@@ -54,7 +54,7 @@ def test_graphviz_that_does_not_work_is_broken(monkeypatch):
     monkeypatch.setattr("passlab.display.graphs.layout.shutil.which", lambda name: None)
     finding = states()["Graphviz"]
     assert finding.state == "broken"
-    assert "pygraphviz" in finding.cure
+    assert "pygraphviz" in finding.fix
 
 
 def test_no_browser_is_no_error(monkeypatch):
@@ -80,11 +80,11 @@ def test_threads_of_blas_on_a_busy_machine_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(doctor.os, "getloadavg", lambda: (0.5, 0.5, 0.5), raising=False)
     assert states()["threads"] == ("threads", "ok", "4 threads for large kernels, 4 processors", "")
     monkeypatch.setattr(doctor.os, "getloadavg", lambda: (9.0, 9.0, 9.0), raising=False)
-    assert "OPENBLAS_NUM_THREADS=1" in states()["threads"].cure
+    assert "OPENBLAS_NUM_THREADS=1" in states()["threads"].fix
     monkeypatch.setattr(doctor.os, "getloadavg", lambda: (0.5, 0.5, 0.5), raising=False)
     monkeypatch.setattr(doctor, "quota", lambda: 1.5)
     assert "this container may use 1.5" in states()["threads"].detail
-    assert "OPENBLAS_NUM_THREADS=1" in states()["threads"].cure
+    assert "OPENBLAS_NUM_THREADS=1" in states()["threads"].fix
 
 
 @pytest.mark.parametrize(("text", "processors"), [("150000 100000\n", 1.5), ("max 100000\n", None), ("", None)])

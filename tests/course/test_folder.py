@@ -56,10 +56,10 @@ def test_a_lesson_copied_alone_finds_what_it_reads(tmp_path, monkeypatch):
     assert given == course.lessons_folder() / "digits.relay"
     (tmp_path / "digits.relay").write_text("mine")
     assert lesson_file("digits.relay").read_text() == "mine", "a file of the learner comes first"
-    for name, cure in (("digit.relay", "did you mean `digits.relay`"), ("../README.md", "digits.c")):
+    for name, fix in (("digit.relay", "did you mean `digits.relay`"), ("../README.md", "digits.c")):
         with pytest.raises(PasslabError, match="no lesson reads a file") as refused:
             lesson_file(name)
-        assert cure in str(refused.value)
+        assert fix in str(refused.value)
 
 
 def test_progress_is_shown_and_a_fresh_copy_keeps_the_old_one(tmp_path, capsys):

@@ -164,10 +164,10 @@ def test_every_class_of_error_has_a_cause_and_a_cure() -> None:
     classes = {name: value for name, value in vars(errors).items() if isinstance(value, type)}
     raised = {name: cls for name, cls in classes.items() if issubclass(cls, (PasslabError, errors.Interruption))}
     assert set(rows) == set(raised)
-    for name, (also, cause, cure) in rows.items():
+    for name, (also, cause, fix) in rows.items():
         assert not also or issubclass(raised[name], vars(builtins)[also.strip("`")]), name
         assert len(cause.split()) > 3, name
-        assert len(cure.split()) > 3, name
+        assert len(fix.split()) > 3, name
 
 
 def test_each_page_of_the_reference_begins_with_an_example() -> None:

@@ -519,7 +519,7 @@ def test_a_recording_outlives_its_log(stored, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(stored, copy)
     rec = dumps.read(copy)
-    rec.hold()
+    rec.detach()
     texts = [step.after for step in rec]
     shutil.rmtree(copy)
     assert [step.after for step in rec] == texts

@@ -159,7 +159,7 @@ def test_what_a_graph_cannot_say_is_told(text, why):
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "cure"),
+    ("text", "place", "fix"),
     [
         ("def @main(%c: bool) { if (%c) { 1 } else { 2 } }", "if (%c) { 1 } else { 2 }", "`vm` executor"),
         ("def @main(%x: Tensor[(2, 2), float32]) { exp(argwhere(%x)) }", "argwhere(%x)", "use the `vm` executor"),
@@ -169,11 +169,11 @@ def test_what_a_graph_cannot_say_is_told(text, why):
          "%l", "`vm` executor"),
     ],
 )  # fmt: skip
-def test_the_error_shows_the_place_and_the_executor_that_runs_it(text, place, cure):
+def test_the_error_shows_the_place_and_the_executor_that_runs_it(text, place, fix):
     with pytest.raises(VerifyError) as caught:
         relay.build(passlab.parse(text))
     (finding,) = caught.value.diagnostics
-    assert cure in finding.hint
+    assert fix in finding.hint
     assert finding.place is not None
     assert text[finding.place.column - 1 :].startswith(place[: len(place)])
 

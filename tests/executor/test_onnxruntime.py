@@ -328,13 +328,13 @@ def test_execution_providers_are_named() -> None:
     assert "did you mean `CPUExecutionProvider`" in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "cure"), [("onnxruntime", "pip install onnxruntime"), ("onnx", "pip install onnx")])
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, name: str, cure: str) -> None:
+@pytest.mark.parametrize(("name", "fix"), [("onnxruntime", "pip install onnxruntime"), ("onnx", "pip install onnx")])
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, name: str, fix: str) -> None:
     for module in ("passlab.executor.onnx_executor", "passlab.vm.kernels.onnx_provider"):
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, name, None)
     late.cache_clear()  # it remembers what it has imported
-    with pytest.raises(MissingPackageError, match=cure):
+    with pytest.raises(MissingPackageError, match=fix):
         create_executor("onnxruntime", passlab.parse("def @main(%x: float32) { %x }"))
 
 

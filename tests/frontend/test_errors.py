@@ -1,4 +1,4 @@
-"""What is wrong with a model is told with its place, its cause and its cure."""
+"""What is wrong with a model is told with its place, its cause and its fix."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_the_output_that_the_user_asks_for_stays(tmp_path):
 def test_every_tool_names_its_cure_and_what_it_reads():
     for tool in TOOLS:
         assert tool.record, tool.name
-        assert tool.cure, tool.name
+        assert tool.fix, tool.name
         assert all(ending.startswith(".") for ending in tool.endings), tool.name
 
 

@@ -69,11 +69,11 @@ def test_orders_that_meet_are_one_program():
     programs = [p.module for p in ways.programs]
     assert all(not structural_equal(a, b) for n, a in enumerate(programs) for b in programs[n + 1 :])
     for place in ways.programs:
-        for name, end in place.leads_to.items():
+        for name, end in place.transitions.items():
             again = passlab.record(place.module, name, 4).last
             assert structural_equal(passlab.infer.infer_module(again), ways.programs[end].module)
     assert ways.best.cost.nodes == min(p.cost.nodes for p in ways.programs)
-    assert ways.ends
+    assert ways.fixed_points
 
 
 def test_orders_of_nothing_or_of_one_pass_twice_are_refused():

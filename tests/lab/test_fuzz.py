@@ -16,7 +16,7 @@ from passlab.display.views.culprits import write_campaign
 from passlab.errors import PassError, PassTypeError
 from passlab.ir.walk import rewrite
 from passlab.lab.fuzzer import fuzzing
-from passlab.lab.fuzzer.constants_in_pass import mentions
+from passlab.lab.fuzzer.constants_in_pass import constants_in_pass
 from passlab.lab.fuzzer.fuzzing import failure_signature
 from passlab.oracle.deadline import TimeUpError
 from passlab.transform import function_pass
@@ -115,14 +115,14 @@ def test_functions_that_a_local_function_uses_are_read_too():
 
         return rewrite(func, rule)
 
-    assert "negative" in mentions(transform.function_pass(pass_func, opt_level=0)).operators
+    assert "negative" in constants_in_pass(transform.function_pass(pass_func, opt_level=0)).operators
 
 
 def test_what_a_pass_speaks_of_is_read_from_its_code():
-    spoken_of = mentions(by_node(widened_too_late))
+    spoken_of = constants_in_pass(by_node(widened_too_late))
     assert {"add", "cast"} <= set(spoken_of.operators)
     assert "uint8" in spoken_of.dtypes
-    assert {0.0, 6.0} <= set(mentions(by_node(relu6_as_relu)).numbers)
+    assert {0.0, 6.0} <= set(constants_in_pass(by_node(relu6_as_relu)).numbers)
 
 
 def test_what_is_saved_is_a_test_that_fails_until_the_pass_is_mended(tmp_path):

@@ -56,7 +56,7 @@ def test_relay_shows_text(shell, capsys):
 
 
 @pytest.mark.parametrize(
-    ("cell", "error", "place", "cure"),
+    ("cell", "error", "place", "fix"),
     [
         ("def @main(%x: float32) { nn.rleu(%x) }", ParseError, "2:26", "nn.relu"),
         ("def @main(%x: float32) { exp(%y) }", ParseError, "2:30", None),
@@ -65,12 +65,12 @@ def test_relay_shows_text(shell, capsys):
         ("def @main(%x: float32 { exp(%x) }", ParseError, "2:23", None),
     ],
 )
-def test_a_bad_cell_is_told_where_and_the_old_program_stays(shell, cell, error, place, cure):
+def test_a_bad_cell_is_told_where_and_the_old_program_stays(shell, cell, error, place, fix):
     before = shell.user_ns["net"]
     with pytest.raises(error) as caught:
         shell.run_cell_magic("relay", "net", cell)
     assert place in str(caught.value), caught.value
-    assert cure is None or cure in str(caught.value)
+    assert fix is None or fix in str(caught.value)
     assert shell.user_ns["net"] is before
 
 
@@ -197,13 +197,13 @@ def test_blame_without_a_name_is_about_the_last_passes(shell, capsys):
 
 def test_blame_of_what_is_not_there_is_told(shell):
     shell.run_line_magic("passes", "net FuseOps -O 3 -r rec -q")
-    for line, cure in [
+    for line, fix in [
         ("recc", "did you mean `rec`"),
         ("net", "`net` is not a recording; its type is IRModule"),
         ("rec --step 7", "steps 0 to 1"),
         ("rec --stp 1", "did you mean `--step`"),
     ]:
-        with pytest.raises(UsageError, match=cure):
+        with pytest.raises(UsageError, match=fix):
             shell.run_line_magic("blame", line)
     with pytest.raises(PassError, match="did you mean `FuseOps`"):
         shell.run_line_magic("blame", "rec --step FuseOp")

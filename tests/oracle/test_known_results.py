@@ -15,8 +15,8 @@ from passlab.evaluate import shared_results
 from passlab.instrument import Validate
 from passlab.ir.module import IRModule
 from passlab.oracle import known_results
+from passlab.oracle.coverage_evaluator import CoverageEvaluator
 from passlab.oracle.known_results import KnownResults
-from passlab.oracle.watched import Watched
 from passlab.testing.programs import program
 from tests.passes.law_programs import PROGRAMS, arguments, module
 
@@ -32,7 +32,7 @@ def @main(%x: Tensor[(1, 4, 32, 32), float32], %w: Tensor[(4, 4, 3, 3), float32]
 
 def run_facts(mod: IRModule, values: list[Any], results: KnownResults | None) -> Any:
     """What a run tells: the bits of its value, whether all was finite, how many branches of which kind were taken."""
-    watched = Watched(mod, results=results)
+    watched = CoverageEvaluator(mod, results=results)
     parts = [watched.run("main", values)]
     for part in parts:
         parts += part if isinstance(part, tuple) else ()
@@ -125,7 +125,7 @@ def test_other_bits_are_other_results():
         array = np.zeros(4096, "float32")
         array[1] = first
         results.begin_run()
-        value = Watched(mod, results=results).run("main", [array])
+        value = CoverageEvaluator(mod, results=results).run("main", [array])
         assert value.tobytes() == np.negative(array).tobytes()
 
 
@@ -135,7 +135,7 @@ def test_what_the_last_run_did_not_ask_for_is_forgotten(computations: Counter[st
     one, other = np.ones(4096, "float32"), np.zeros(4096, "float32")
     for array in (one, other, other, one):
         results.begin_run()
-        Watched(mod, results=results).run("main", [array])
+        CoverageEvaluator(mod, results=results).run("main", [array])
     assert computations["exp"] == 3
 
 
@@ -144,5 +144,5 @@ def test_no_more_is_kept_than_fits(computations: Counter[str]):
     results = KnownResults(most=4096)
     for _ in range(3):
         results.begin_run()
-        Watched(mod, results=results).run("main", [np.ones(4096, "float32")])
+        CoverageEvaluator(mod, results=results).run("main", [np.ones(4096, "float32")])
     assert computations["exp"] == 3

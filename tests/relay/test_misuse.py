@@ -79,7 +79,7 @@ MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize("misuse", MISUSES)
 def test_a_misuse_is_told_with_its_cure(misuse: str) -> None:
-    make, cure = MISUSES[misuse]
+    make, fix = MISUSES[misuse]
     with pytest.raises(PasslabError) as caught:
         make()
-    assert cure in str(caught.value)
+    assert fix in str(caught.value)

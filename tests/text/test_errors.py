@@ -140,11 +140,11 @@ SLIPS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "cure"), SLIPS, ids=[slip[0][:40] for slip in SLIPS])
-def test_a_usual_slip_is_told_its_cure(text: str, cure: str) -> None:
+@pytest.mark.parametrize(("text", "fix"), SLIPS, ids=[slip[0][:40] for slip in SLIPS])
+def test_a_usual_slip_is_told_its_cure(text: str, fix: str) -> None:
     with pytest.raises(ParseError) as caught:
         parse(text)
-    assert cure in str(caught.value)
+    assert fix in str(caught.value)
 
 
 def test_an_error_shows_its_line_with_carets() -> None:

@@ -117,13 +117,13 @@ except MissingPackageError as error:
 
 
 @pytest.mark.parametrize(
-    ("package", "cure"), [("torch", "pip install torch"), ("onnxruntime", "pip install onnxruntime")]
+    ("package", "fix"), [("torch", "pip install torch"), ("onnxruntime", "pip install onnxruntime")]
 )
-def test_a_missing_package_is_told_with_the_cure(package, cure):
+def test_a_missing_package_is_told_with_the_cure(package, fix):
     """In a process of its own: modules of a provider that other tests imported would hide that its package is missing."""
     program = MISSING_PACKAGE.format(package=package)
     text = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert cure in text
+    assert fix in text
     assert "numpy" in text
 
 

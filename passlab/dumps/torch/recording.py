@@ -253,9 +253,9 @@ class TorchRecording(TextRecording):
         head = f"{' '.join(parts)}, {what}" if parts else what
         return f"{head} ({self.format}): {shown}" if shown else f"{head} ({self.format}): no graph"
 
-    def hold(self) -> None:
+    def detach(self) -> None:
         """Keep all texts in memory, so that the logs may be deleted."""
-        super().hold()
+        super().detach()
         for record in self.records:
             piece = record.payload
             if piece is not None and not isinstance(piece.source, BytesSource):

@@ -39,7 +39,7 @@ from passlab.ir.expr import (
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
-from passlab.ir.trampoline import drive
+from passlab.ir.trampoline import run_trampoline
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, children, post_order
 from passlab.vm.kernels.kernel_text import SHORT, KernelText, Names, PyExpr, operator_text, width, wrap
@@ -220,7 +220,7 @@ class ProgramText:
         while self.worklist:  # grows: a block that is nested too deeply becomes a function of its own
             name, function, own, uses, deep_blocks = self.worklist.pop()
             text = FunctionText(self, Names(self.names), own, uses, deep_blocks)
-            drive(text.function(name, function, 0))
+            run_trampoline(text.function(name, function, 0))
             self.blocks.append("\n".join(text.lines) + "\n")
 
     def _deep_blocks(self, name: str, function: Function) -> dict[Expr, tuple[Var, ...]]:
@@ -561,7 +561,7 @@ class DeepBlocks:
     def __init__(self, function: Function, depth: int, deepest: int) -> None:
         self.deepest = deepest
         self.free_vars: dict[Expr, tuple[Var, ...]] = {}
-        drive(self._block(function.body, depth))
+        run_trampoline(self._block(function.body, depth))
 
     def _block(self, block: Expr, depth: int) -> Search:
         is_deep = depth > self.deepest and isinstance(block, (Let, If, Match))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from passlab.diffing.diff import count_operators
 from passlab.errors import counted
 from passlab.instrument.events import Event
+from passlab.oracle.coverage_evaluator import has_sides
 from passlab.oracle.trial import GIVEN, Trial
 from passlab.oracle.validation import Check
-from passlab.oracle.watched import has_sides
 from passlab.table import Table
 from passlab.transform.sequential import Sequential
 

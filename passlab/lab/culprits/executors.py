@@ -45,12 +45,12 @@ from passlab.lab.culprits.kernel_search import WrongKernel, wrong_kernel
 from passlab.lab.recordings.recording import Recorder, Recording
 from passlab.lab.reducer.reduction import reduce
 from passlab.lab.reducer.script import executor_script
+from passlab.oracle.coverage_evaluator import noisy_runs
 from passlab.oracle.deadline import TimeUpError, run_within
 from passlab.oracle.draws import Draw
 from passlab.oracle.tolerance import LEAST_NOISE, beyond, special_disagreement
 from passlab.oracle.trial import GIVEN, Trial, attempt
 from passlab.oracle.validation import DEFAULT_CONTRACT
-from passlab.oracle.watched import noisy_runs
 from passlab.rewriting.entry import MAIN, with_entry
 from passlab.transform.context import PassContext
 from passlab.transform.numeric_contract import FINITE

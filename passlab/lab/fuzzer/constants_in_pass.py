@@ -20,7 +20,7 @@ MOST = 200  # functions and values that are read
 
 
 @dataclass
-class Mentions:
+class ConstantsInPass:
     """Names of operators, dtypes and numbers, each once, in the order of their first mention."""
 
     operators: list[str] = field(default_factory=list)
@@ -28,9 +28,9 @@ class Mentions:
     numbers: list[float] = field(default_factory=list)
 
 
-def mentions(pass_: Pass) -> Mentions:
+def constants_in_pass(pass_: Pass) -> ConstantsInPass:
     """Return what the code of a pass, or of the passes of a pipeline, mentions."""
-    result = Mentions()
+    result = ConstantsInPass()
     by_last: dict[str, list[str]] = {}  # `conv2d` for `nn.conv2d`: code names the last part only
     for name in Op.list_op_names():
         by_last.setdefault(name.rsplit(".", 1)[-1], []).append(name)

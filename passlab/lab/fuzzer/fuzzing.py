@@ -40,7 +40,7 @@ from passlab.ir.types import TensorType
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import rewrite, substitute
 from passlab.lab.culprits.bisection import Bisection, bisect
-from passlab.lab.fuzzer.constants_in_pass import DTYPES, Mentions, mentions
+from passlab.lab.fuzzer.constants_in_pass import DTYPES, ConstantsInPass, constants_in_pass
 from passlab.lab.recordings.recording import record
 from passlab.lab.reducer.script import bisection_script
 from passlab.oracle.deadline import Deadline, check_seconds
@@ -59,7 +59,7 @@ Source = Callable[["ProgramSource", random.Random, int], "IRModule | None"]
 class ProgramSource:
     """Draws programs for one pass, from several sources. `reward(name)` makes a source more likely."""
 
-    def __init__(self, mentioned: Mentions, seed: int) -> None:
+    def __init__(self, mentioned: ConstantsInPass, seed: int) -> None:
         self.operators = [name for name in mentioned.operators if name in operator_names(False)]
         self.dtypes = tuple(dict.fromkeys([*mentioned.dtypes, *DTYPES]))
         self.own_dtypes = tuple(mentioned.dtypes)
@@ -466,7 +466,9 @@ def fuzz(
     if directory is not None:
         _resume(campaign, checked_path(directory))
     end = None if seconds is None else monotonic() + seconds
-    run = _CampaignRun(campaign, ProgramSource(mentions(subject), seed), end, programs, default_contract, executor)
+    run = _CampaignRun(
+        campaign, ProgramSource(constants_in_pass(subject), seed), end, programs, default_contract, executor
+    )
     run.source.resume(campaign.weights, campaign.learned)
     started = monotonic()
     try:

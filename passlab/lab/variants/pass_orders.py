@@ -35,17 +35,20 @@ Result = IRModule | str  # of a pass: a program, or why it fails
 
 @dataclass
 class ReachedProgram:
-    """A program that some order of passes results in: the shortest `way`, and the program that each pass leads to."""
+    """A program that some order of passes results in.
+
+    `shortest` is the shortest such order, and `transitions` has the program that each pass leads to from here.
+    """
 
     number: int
     module: IRModule
     cost: Cost
-    way: tuple[str, ...]
-    leads_to: dict[str, int | str] = field(default_factory=dict)
+    shortest: tuple[str, ...]
+    transitions: dict[str, int | str] = field(default_factory=dict)
 
 
 class OrderMap(Tabular):
-    """The graph of programs that orders of some passes result in; `leads_to` of each program are its edges."""
+    """The graph of programs that orders of some passes result in; `transitions` of each program are its edges."""
 
     def __init__(self, passes: Sequence[str], programs: Sequence[ReachedProgram], complete: bool) -> None:
         self.passes = tuple(passes)
@@ -55,14 +58,14 @@ class OrderMap(Tabular):
     @cached_property
     def best(self) -> ReachedProgram:
         """The program with the fewest nodes, then kernels, then passes."""
-        return min(self.programs, key=lambda p: (p.cost.nodes, p.cost.kernels, len(p.way), p.number))
+        return min(self.programs, key=lambda p: (p.cost.nodes, p.cost.kernels, len(p.shortest), p.number))
 
     @property
-    def ends(self) -> list[ReachedProgram]:
+    def fixed_points(self) -> list[ReachedProgram]:
         """The programs that no pass changes."""
-        return [p for p in self.programs if all(to == p.number for to in p.leads_to.values())]
+        return [p for p in self.programs if all(to == p.number for to in p.transitions.values())]
 
-    def meets(self) -> list[tuple[str, str]]:
+    def commuting_pairs(self) -> list[tuple[str, str]]:
         """Return the pairs of passes that commute: both orders give one program, wherever both were tried."""
         pairs = []
         for n, first in enumerate(self.passes):
@@ -83,23 +86,23 @@ class OrderMap(Tabular):
         return tried
 
     def _after_two(self, program: ReachedProgram, first: str, second: str) -> int | None:
-        middle = program.leads_to.get(first)
-        end = self.programs[middle].leads_to.get(second) if isinstance(middle, int) else None
+        middle = program.transitions.get(first)
+        end = self.programs[middle].transitions.get(second) if isinstance(middle, int) else None
         return end if isinstance(end, int) else None
 
     def table(self) -> Table:
         """Return one row for each program: the shortest way to it, its cost, and where each pass leads from it."""
         rows = []
         for p in self.programs:
-            leads = [p.leads_to.get(name, "") for name in self.passes]
-            rows.append((p.number, ", ".join(p.way) or "as it is", p.cost.nodes, p.cost.kernels, *leads))
+            leads = [p.transitions.get(name, "") for name in self.passes]
+            rows.append((p.number, ", ".join(p.shortest) or "as it is", p.cost.nodes, p.cost.kernels, *leads))
         return Table(("program", "shortest_way", "nodes", "kernels", *self.passes), rows)
 
     def text(self) -> str:
         """Return the table, the cheapest program and the pairs that commute."""
         best = self.best
-        lines = [str(self.table()), f"the cheapest is program {best.number}: {', '.join(best.way) or 'as it is'}"]
-        lines += [f"{a} and {b} commute here" for a, b in self.meets()]
+        lines = [str(self.table()), f"the cheapest is program {best.number}: {', '.join(best.shortest) or 'as it is'}"]
+        lines += [f"{a} and {b} commute here" for a, b in self.commuting_pairs()]
         if not self.complete:
             lines.append(f"the search stopped after {counted(len(self.programs), 'program')}")
         return "\n".join(lines)
@@ -144,7 +147,7 @@ def orders(
                 results.close()  # cancels the runs that have not begun
                 return OrderMap(names, search.programs, False)
             for name in names:
-                program.leads_to[name] = search.number_of(next(results), program, name)
+                program.transitions[name] = search.number_of(next(results), program, name)
         done = count
     return OrderMap(names, search.programs, True)
 
@@ -190,7 +193,7 @@ class _OrderSearch:
         for other in alike:
             if structural_equal(self.programs[other].module, after):
                 return other
-        self.programs.append(ReachedProgram(len(self.programs), after, Cost.of(after), (*program.way, name)))
+        self.programs.append(ReachedProgram(len(self.programs), after, Cost.of(after), (*program.shortest, name)))
         alike.append(len(self.programs) - 1)
         return len(self.programs) - 1
 

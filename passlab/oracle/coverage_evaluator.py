@@ -1,4 +1,4 @@
-"""`Watched`: the reference evaluator, which also records the branches that ran and whether every float was finite.
+"""`CoverageEvaluator`: the reference evaluator, which also records which branches ran and whether floats were finite.
 
 With `noise` each result of an operator is moved by about that many units in the last place, as rounding might do. The
 spread of several noisy runs is how far two programs with different rounding may differ (stochastic arithmetic, as in
@@ -39,7 +39,7 @@ WITH_SIDES = Trait.COMPARES | Trait.CLAMPS
 Branch = tuple[Expr, int]
 
 
-class Watched(Evaluator):
+class CoverageEvaluator(Evaluator):
     """Runs programs like the evaluator. `finite` says whether every float so far was finite, `branches` which ran.
 
     Results of earlier runs in `results` are not computed again. Where not all numbers of a run are `exact`, sums of
@@ -288,7 +288,7 @@ def noisy_runs(
     results, exact = [], is_exact(mod, entry, arguments)
     homes: HomesByFunction = WeakKeyDictionary()
     for seed in range(first, count):
-        evaluator = Watched(mod, noise, seed, exact, homes=homes)
+        evaluator = CoverageEvaluator(mod, noise, seed, exact, homes=homes)
         results.append(evaluator.run(entry, [evaluator.noisy(value) for value in arguments]))
     return results
 
@@ -300,6 +300,6 @@ def noisy_values(
     values, exact = [], is_exact(mod, entry, arguments)
     homes: HomesByFunction = WeakKeyDictionary()
     for seed in range(first, count):
-        evaluator = Watched(mod, noise, seed, exact, homes=homes)
+        evaluator = CoverageEvaluator(mod, noise, seed, exact, homes=homes)
         values.append(evaluator.values(entry, [evaluator.noisy(value) for value in arguments]))
     return values
