@@ -74,15 +74,16 @@ from passlab.transform.declare import EXACT, standard_pass
 #    edges between them.
 # 3. Decide for each node whether it joins the group of its sink (`FusionGroups`): CheckPath asks whether the groups on
 #    all paths to the sink, and that of the sink, permit it; CommitFuse merges these groups. There are three phases:
-#    groups that end in element-wise operators (a convolution with its epilogue); injective operators and tuples; the
-#    injective producers of tuples that joined a group in the second phase. The first comes first, since an injective
-#    operator that joined early would come between a convolution and its epilogue: in `add(transpose(%b), conv2d)` the
-#    transpose would be computed inside of the kernel of the convolution.
+#    EPILOGUES, groups that end in element-wise operators (a convolution with its epilogue); INJECTIVES, injective
+#    operators and tuples; TUPLE_FIELDS, the injective producers of tuples that joined a group in the second phase. The
+#    first comes first, since an injective operator that joined early would come between a convolution and its
+#    epilogue: in `add(transpose(%b), conv2d)` the transpose would be computed inside of the kernel of the convolution.
 # 4. Turn each group into a function (`_Fuser`).
 #
 # It takes time linear in the size of the graph: a search for paths visits at most `max_nodes` nodes.
 
 ELEMWISE, BROADCAST, INJECTIVE, COMM_REDUCE, ANCHOR, TUPLE, OPAQUE = (int(p) for p in OpPattern)
+EPILOGUES, INJECTIVES, TUPLE_FIELDS = PHASES = range(3)
 _SIMPLE_DTYPES = frozenset(map(np.dtype, ("int32", "int64", "float32", "float64", "bool")))
 KERNEL = DictAttrs({"Primitive": 1})
 RESHAPE = DictAttrs({"Primitive": 1, "relay.reshape_only": 1})
@@ -232,7 +233,7 @@ class FusionGroups:
             self._tree = PostDominators(graph.outputs, graph.outside, OPAQUE)
             pairs = zip(graph.pattern, self._tree.parent, strict=True)
             self._candidates = [n for n, (p, sink) in enumerate(pairs) if p != OPAQUE and sink != NONE]
-            for phase in range(3 if TUPLE in graph.pattern else 2):  # the last one is about tuples
+            for phase in PHASES if TUPLE in graph.pattern else (EPILOGUES, INJECTIVES):
                 self._run(phase)
 
     def root(self, node: int) -> int:
@@ -249,22 +250,33 @@ class FusionGroups:
         dominator = self._tree.parent
         for node in self._candidates:
             sink = dominator[node]
-            if phase == 2:
+            if phase == TUPLE_FIELDS:
                 if self._kind[node] <= INJECTIVE and self._within_limit(node, sink):
                     self._fuse_into_tuple(node, sink)
             elif self._kind[sink] != TUPLE and self.root(node) != self.root(sink) and self._within_limit(node, sink):
                 self._try_fuse(node, sink, phase)
 
     def _try_fuse(self, node: int, sink: int, phase: int) -> None:
+        # Both are asked: the relation is about the edges of the graph, the path about the groups so far, which an
+        # earlier merge may have made more restrictive. No rule begins at a reduction: as in TVM, its users are
+        # other kernels.
         kind, relation = self._kind[node], self._tree.relation[node]
         if kind == ANCHOR:
-            if phase == 0 and relation == ELEMWISE and self._check_path(node, sink, BROADCAST, _at_most_broadcast):
+            if (
+                phase == EPILOGUES
+                and relation == ELEMWISE
+                and self._check_path(node, sink, BROADCAST, _at_most_broadcast)
+            ):
                 self._commit_fuse(node, sink)
         elif kind <= BROADCAST:
             fusable = relation <= INJECTIVE or relation == COMM_REDUCE
             if fusable and self._check_path(node, sink, INJECTIVE, _accepts_broadcast):
                 self._commit_fuse(node, sink)
-        elif kind in (INJECTIVE, TUPLE) and phase == 1 and self._check_path(node, sink, INJECTIVE, _at_most_injective):
+        elif (
+            kind in (INJECTIVE, TUPLE)
+            and phase == INJECTIVES
+            and self._check_path(node, sink, INJECTIVE, _at_most_injective)
+        ):
             self._commit_fuse(node, sink)
 
     def _fuse_into_tuple(self, node: int, sink: int) -> None:
