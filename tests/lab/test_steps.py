@@ -44,7 +44,7 @@ def test_what_is_no_step_is_refused_with_the_numbers_and_names_that_are(recordin
             rec[number]
     with pytest.raises(unknown, match=f"no pass `nowhere` was recorded[^$]*{rec[-1].name}"):
         rec["nowhere"]
-    with pytest.raises(PassTypeError, match="a recording is indexed by number or name of a pass[^$]*float"):
+    with pytest.raises(PassTypeError, match="a recording is indexed by number or name of a pass"):
         rec[1.5]
 
 

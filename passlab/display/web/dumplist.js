@@ -1,6 +1,7 @@
 // The list of passes of a dump: names, units and verdicts, with a search and filters.
-import { button, el, formatCount, listbox, plural, searchField } from "./dom.js";
+import { el, plural } from "./dom.js";
 import { ASSUMED, COUNTED, NAME, PARENT, PHASE, REMARKS, SECONDS, UNIT, VERDICT } from "./dumpfields.js";
+import { StepList } from "./steplist.js";
 
 /** @import { DumpStepRow } from "./protocol.js" */
 
@@ -14,22 +15,14 @@ const SIGNS = /** @type {Record<string, [string, string]>} */ ({
   failed: ["✕", "pl-decrease"],
 });
 
-/** The list of passes. */
-export class DumpList {
+/** The list of passes. @extends {StepList<DumpStepRow>} */
+export class DumpList extends StepList {
   /** @param {(at: number) => void} onSelect */
   constructor(onSelect) {
-    this.onSelect = onSelect;
-    this.at = -1;
-    this.steps = /** @type {DumpStepRow[]} */ ([]);
+    const quiet = ["unchanged", "unknown", "filtered", "ignored"];
+    super(onSelect, "a pass, or what it ran on", "search the passes by name or unit", quiet);
     this.space = el("div", "pl-dump-space"); // as high as all rows
-    this.hidden = new Set();
-    this.shown = /** @type {number[]} */ ([]);
     this.marked = new Set(); // the steps that changed what comes from the picked line of the source
-    this.search = searchField("a pass, or what it ran on", "search the passes by name or unit");
-    this.search.addEventListener("input", () => this.draw());
-    this.filters = el("div", "pl-filters");
-    this.list = listbox("passes", (at) => this.choose(at));
-    this.element = el("div", "pl-passes", el("div", "pl-search", this.search), this.filters, this.list);
     this.list.addEventListener("scroll", () => this.paint());
   }
 
@@ -41,6 +34,7 @@ export class DumpList {
     this.draw();
   }
 
+  /** @override */
   draw() {
     const word = this.search.value.trim().toLowerCase();
     this.shown = this.steps.flatMap((step, at) =>
@@ -54,19 +48,9 @@ export class DumpList {
     this.filters.replaceChildren(
       ...Object.keys(SIGNS)
         .filter((name) => counts.has(name))
-        .map((name) => {
-          const one = button(name, () => {
-            if (!this.hidden.delete(name)) this.hidden.add(name);
-            this.draw();
-          });
-          one.replaceChildren(
-            el("span", `pl-dump-sign ${SIGNS[name][1]}`, SIGNS[name][0]),
-            `${formatCount(counts.get(name))} ${name}`,
-          );
-          one.title = `${name} (show or hide)`;
-          one.setAttribute("aria-pressed", String(!this.hidden.has(name)));
-          return one;
-        }),
+        .map((name) =>
+          this.filter(name, counts.get(name), el("span", `pl-dump-sign ${SIGNS[name][1]}`, SIGNS[name][0])),
+        ),
     );
     this.space.style.height = `${this.shown.length * 30}px`;
     this.list.replaceChildren(this.space);
@@ -117,7 +101,7 @@ export class DumpList {
     this.paint();
   }
 
-  /** @param {number} at */
+  /** @override @param {number} at */
   choose(at) {
     if (!this.steps[at]) return;
     if (!this.shown.includes(at)) {
@@ -125,29 +109,15 @@ export class DumpList {
       this.search.value = "";
       this.draw();
     }
-    this.at = at;
-    const top = this.shown.indexOf(at) * 30;
+    super.choose(at);
+  }
+
+  /** @override */
+  showChoice() {
+    const top = this.shown.indexOf(this.at) * 30;
     if (top < this.list.scrollTop) this.list.scrollTop = top;
     else if (top + 30 > this.list.scrollTop + this.list.clientHeight)
       this.list.scrollTop = top + 30 - this.list.clientHeight;
     this.paint();
-    this.onSelect(at);
-  }
-
-  /** @param {number} by */
-  step(by) {
-    const place = this.shown.indexOf(this.at);
-    const next =
-      place < 0
-        ? by > 0
-          ? this.shown.findIndex((at) => at > this.at)
-          : this.shown.filter((at) => at < this.at).length - 1
-        : place + by;
-    if (this.shown[next] !== undefined) this.choose(this.shown[next]);
-  }
-
-  toggleChanged() {
-    this.hidden = this.hidden.size ? new Set() : new Set(["unchanged", "unknown", "filtered", "ignored"]);
-    this.draw();
   }
 }

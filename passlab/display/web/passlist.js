@@ -1,6 +1,7 @@
 // The list of the passes of a recording: each with a mark of its outcome and its time; with filters and a search.
 import { tip } from "./commands.js";
-import { button, el, listbox, reveal, searchField, setActive, svg, uniqueId } from "./dom.js";
+import { button, el, reveal, setActive, svg, uniqueId } from "./dom.js";
+import { StepList } from "./steplist.js";
 /** @import { StepRow } from "./protocol.js" */
 
 export const OUTCOMES = ["changed", "unchanged", "skipped", "failed"];
@@ -50,27 +51,17 @@ function stepVerdict([good, why]) {
   return sign;
 }
 
-export class Passes {
+/** The list of passes. @extends {StepList<StepRow>} */
+export class Passes extends StepList {
   /** @param {(at: number) => void} onSelect called with the selected step */
   constructor(onSelect) {
-    this.onSelect = onSelect;
-    this.steps = /** @type {StepRow[]} */ ([]);
-    this.shown = /** @type {number[]} */ ([]);
-    this.hidden = new Set(); // hidden outcomes
+    const purpose = "search the passes by name, or by an operator whose calls they changed";
+    super(onSelect, "a pass, or an operator it changed", purpose, ["unchanged", "skipped"]);
     this.showNested = false;
     this.sortByTime = false; // whether the list is sorted by time
     this.longest = 0.001; // milliseconds
-    this.at = -1;
-    this.search = searchField(
-      "a pass, or an operator it changed",
-      "search the passes by name, or by an operator whose calls they changed",
-    );
-    this.search.addEventListener("input", () => this.draw());
-    this.filters = el("div", "pl-filters");
-    this.list = listbox("passes", (at) => this.choose(at));
     this.list.tabIndex = -1;
     this.name = uniqueId();
-    this.element = el("div", "pl-passes", el("div", "pl-search", this.search), this.filters, this.list);
     this.resizeObserver = new ResizeObserver(() => this.reveal()); // the selected pass stays visible when the list changes its size
     this.resizeObserver.observe(this.list);
   }
@@ -92,6 +83,7 @@ export class Passes {
     );
   }
 
+  /** @override */
   draw() {
     const matching = this.steps.flatMap((step, at) => (this.matches(step) ? [at] : []));
     const isHidden = this.at >= 0 && this.steps[this.at] && !matching.includes(this.at);
@@ -107,17 +99,7 @@ export class Passes {
   drawFilters() {
     const count = (/** @type {string} */ outcome) =>
       this.steps.filter((s) => s.outcome === outcome && (this.showNested || !s.depth)).length;
-    const filters = OUTCOMES.filter((outcome) => count(outcome)).map((outcome) => {
-      const filter = button(outcome, () => {
-        if (!this.hidden.delete(outcome)) this.hidden.add(outcome);
-        this.draw();
-      });
-      filter.replaceChildren(mark(outcome), `${count(outcome)} ${outcome}`);
-      filter.title = `${outcome} (show or hide)`;
-      filter.setAttribute("aria-label", `${count(outcome)} ${outcome}`);
-      filter.setAttribute("aria-pressed", String(!this.hidden.has(outcome)));
-      return filter;
-    });
+    const filters = OUTCOMES.filter(count).map((outcome) => this.filter(outcome, count(outcome), mark(outcome)));
     const sorted = button("by time", () => {
       this.sortByTime = !this.sortByTime;
       this.draw();
@@ -176,14 +158,15 @@ export class Passes {
     this.choose(at);
   }
 
-  /** @param {number} at */
+  /** @override @param {number} at */
   choose(at) {
-    if (at === undefined || at === this.at) return;
-    const wasHidden = this.list.querySelector(".pl-outside");
-    this.at = at;
-    if (wasHidden) this.draw();
+    if (at !== undefined && at !== this.at) super.choose(at);
+  }
+
+  /** @override */
+  showChoice() {
+    if (this.list.querySelector(".pl-outside")) this.draw();
     else this.updateSelection();
-    this.onSelect(at);
   }
 
   updateSelection() {
@@ -200,20 +183,8 @@ export class Passes {
     this.resizeObserver.disconnect();
   }
 
-  /** Move the choice by some of the shown passes. @param {number} by */
-  step(by) {
-    const place = this.shown.indexOf(this.at),
-      next = this.shown[place + by];
-    if (next !== undefined) this.choose(next);
-  }
-
   toggleNested() {
     this.showNested = !this.showNested;
-    this.draw();
-  }
-
-  toggleChanged() {
-    this.hidden = this.hidden.size ? new Set() : new Set(["unchanged", "skipped"]);
     this.draw();
   }
 }
