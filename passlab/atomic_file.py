@@ -48,7 +48,7 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
         hint = "give its name as text, or a pathlib.Path"
         raise FileAccessError(Diagnostic("a file is given by its path", found=type(path).__name__, hint=hint))
     if "\0" in name:
-        raise FileAccessError(Diagnostic("the name of a file contains a zero byte", found=repr(name)))
+        raise FileAccessError(Diagnostic("the file name contains a NUL byte", found=repr(name)))
     try:
         os.fsencode(name)
     except UnicodeEncodeError:

@@ -230,7 +230,7 @@ def _no_such_point(trace: TraceData, text: str) -> RunError:
     operators = sorted({name for s in range(len(code_map)) for name in code_map.operators(s)})
     words = words_of(trace)
     if not text:
-        return RunError(Diagnostic("a breakpoint needs a text", hint="nn.dense, @loop, @loop:12, line 6, nan"))
+        return RunError(Diagnostic("the breakpoint is empty", hint="nn.dense, @loop, @loop:12, line 6, nan"))
     if _LINE.match(text):
         lines = sorted({line for lines_of in code_map.lines for _, line in lines_of})
         advice = (

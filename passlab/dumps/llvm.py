@@ -182,10 +182,10 @@ def _name_programs(banners: list[Banner], programs: list[tuple[int, str]]) -> No
         return
     names = [name for _, name in runs]
     for at, (start, name) in enumerate(runs):
-        turn = names[:at].count(name) if banners[start].when == "start" else 0
+        earlier = names[:at].count(name) if banners[start].when == "start" else 0
         end = runs[at + 1][0] if at + 1 < len(runs) else len(banners)
         for banner in banners[start if at else 0 : end]:
-            banner.phase = f"{name} ({turn + 1})" if turn else name
+            banner.phase = f"{name} ({earlier + 1})" if earlier else name
 
 
 def _is_partial(scan: Scan) -> bool:

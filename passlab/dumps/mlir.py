@@ -138,9 +138,9 @@ def _name_programs(banners: list[Banner]) -> None:
     names = [decode(named[0]).strip('"') if named else "program" for _, named in runs]
     ends = [start for start, _ in runs[1:]] + [len(banners)]
     for at, (start, _) in enumerate(runs):
-        turn = names[:at].count(names[at])
+        earlier = names[:at].count(names[at])
         for banner in banners[start : ends[at]]:
-            banner.phase = f"{names[at]} ({turn + 1})" if turn else names[at]
+            banner.phase = f"{names[at]} ({earlier + 1})" if earlier else names[at]
 
 
 def _head_of(banner: Banner) -> bytes:

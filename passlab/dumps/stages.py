@@ -77,8 +77,8 @@ def join(parts: Sequence[tuple[str, Assembly]], language: Language) -> Assembly:
         return parts[0][1]
     whole = Assembly(Scan([]), Traits(chains=True), language)
     for at, (name, part) in enumerate(parts):
-        turn = sum(other == name for other, _ in parts[:at])
-        whole.append(part, f"{name} ({turn + 1})" if turn else name)
+        earlier = sum(other == name for other, _ in parts[:at])
+        whole.append(part, f"{name} ({earlier + 1})" if earlier else name)
     return whole
 
 

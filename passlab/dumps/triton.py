@@ -64,9 +64,9 @@ def read_folder(files: Sequence[Path], folder: Path) -> TextRecording:
     for key in order:
         kinds = kernels[key]
         stages = [stage_of(kind, open_file(kinds[kind], keep_open=False)) for kind in STAGES if kind in kinds]
-        turn = sum(other == key[1] for other, _ in parts)
+        earlier = sum(other == key[1] for other, _ in parts)
         parts.append((key[1], assemble_stages(stages, key[1])))
-        name = f"{key[1]} ({turn + 1})" if turn else key[1]
+        name = f"{key[1]} ({earlier + 1})" if earlier else key[1]
         notes += _about(name, kinds)
     return recording_of(folder, files, used, parts, ("triton", MLIR), notes)
 

@@ -50,7 +50,7 @@ def resize_axes(
     """
     lengths = n.static_shape(x, axes)
     if min(counts, default=1) < 1 or min(lengths, default=1) < 1:
-        n.refuse("resizes from or to nothing", found=f"{list(lengths)} to {counts}")
+        n.refuse("has an empty input or output size", found=f"{list(lengths)} to {counts}")
     spatial = n.rank(x) - 2
     exact = all(c == length * s for c, length, s in zip(counts, lengths, scales, strict=True))  # Relay derives scales
     has_rank = spatial == 2 or (spatial in (1, 3) and resizing.method != "cubic")

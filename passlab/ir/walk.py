@@ -154,7 +154,7 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
         if kind in _LEAVES or (enter is not None and (kind is Function or not only_functions) and not enter(node)):
             emit(node)
             continue
-        if kind is Let:  # most bindings are calls of variables, and so take no turn of this loop for their leaves
+        if kind is Let:  # most bindings are calls of variables, whose leaves take no iteration of this loop
             if node.var not in seen:
                 mark_seen(node.var)
                 emit(node.var)
@@ -170,7 +170,7 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
             if type(part) not in _LEAVES:
                 push(node)
                 push(None)
-                for other in parts[::-1]:  # many parts were listed before, and so take no turn of this loop
+                for other in parts[::-1]:  # many parts were listed before, and take no iteration of this loop
                     if other not in seen:
                         push(other)
                 break

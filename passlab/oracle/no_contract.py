@@ -144,9 +144,9 @@ def derivative_disagreement(
         slope = derivatives[index] if isinstance(derivatives, tuple) and index < len(derivatives) else None
         if not isinstance(argument, np.ndarray) or not is_float(argument.dtype) or not isinstance(slope, np.ndarray):
             continue
-        for turn in range(DIRECTIONS):
+        for attempt in range(DIRECTIONS):
             direction: Array = np.asarray(rng.standard_normal(argument.shape))
-            if turn < DIRECTIONS - 1 and direction.size:  # one element; all of them at last
+            if attempt < DIRECTIONS - 1 and direction.size:  # one element; all of them at last
                 only = int(rng.integers(direction.size))
                 direction = (np.arange(direction.size) == only).astype(np.float64).reshape(argument.shape)
             slope_there = float(np.sum(slope.astype(np.float64) * direction))

@@ -25,7 +25,7 @@ Inputs = Sequence[Any] | Mapping[str, Any] | None
 GIVEN = "the inputs given"
 DRAW_SECONDS = 0.5  # the least time limit of the input program on unusual inputs
 EXPLORE_SECONDS = 0.3  # of the search for draws that reach more branches
-TURNS = 40  # rounds of that search, each over all kinds of draws
+ROUNDS = 40  # rounds of that search, each over all kinds of draws
 MOST_DRAWS = 40
 SECONDS = 1.0  # after which a program is not run on further draws; the first draw always counts
 
@@ -253,8 +253,8 @@ class Trial:
             if perf_counter() > end:
                 return
             self.run(mod, number)
-        for turn in range(1, TURNS + 1):
-            for draw in draws(mod, self.entry, self.seed + 1000 * turn):
+        for search_round in range(1, ROUNDS + 1):
+            for draw in draws(mod, self.entry, self.seed + 1000 * search_round):
                 number = len(self.draws(mod))
                 if perf_counter() > end or not self.missing() or number >= MOST_DRAWS:
                     return

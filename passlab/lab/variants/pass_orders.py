@@ -135,7 +135,7 @@ def orders(
     several = passes_of(passes)
     names = [one.as_text() for one in several]
     if not several or len(set(names)) < len(names):
-        raise PassError(Diagnostic("`orders` takes several passes, each once", found=", ".join(names)))
+        raise PassError(Diagnostic("`orders` needs two or more different passes", found=", ".join(names)))
     end = None if seconds is None else monotonic() + seconds
     search = _OrderSearch(infer_module(mod), several, opt_level, executor)
     done = 0

@@ -34,10 +34,10 @@ def read_bytes(file_name: FileName, what: str) -> bytes:
 
 
 def as_path(file_name: Any) -> Path:
-    """Return the path of a file. Raises `RunTypeError` for other types, `RunError` for a name with a zero byte."""
+    """Return the path of a file. Raises `RunTypeError` for other types, `RunError` for a name with a NUL byte."""
     name = fspath(file_name) if isinstance(file_name, (str, PathLike)) else None
     if not isinstance(name, str):
         raise RunTypeError(f"the name of a file is a string or a path, not {type_in_words(file_name)}")
     if "\0" in name:
-        raise RunError("the name of a file holds a zero byte")
+        raise RunError("the file name contains a NUL byte")
     return Path(name)

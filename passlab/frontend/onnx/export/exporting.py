@@ -187,7 +187,7 @@ def write_model(
     package = onnx()
     if opset_version not in OPSETS or opset_version > package.defs.onnx_opset_version():
         hint = f"give one from {OPSETS.start} to {OPSETS.stop - 1}"
-        raise ModelError(Diagnostic("models are written in some opsets only", found=str(opset_version), hint=hint))
+        raise ModelError(Diagnostic("this opset is not supported", found=str(opset_version), hint=hint))
     mod = relay_ir if isinstance(relay_ir, IRModule) else IRModule.from_expr(relay_ir)
     bound = mod.snapshot()
     if params:
