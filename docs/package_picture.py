@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,9 +53,19 @@ def imports() -> dict[str, frozenset[str]]:
         owner = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
         if owner not in names:
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in _statements(ast.parse(path.read_text(encoding="utf-8"))):
             found[owner] |= {target for target in _imported(node) if target in names and target != owner}
     return {name: frozenset(targets) for name, targets in found.items()}
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the statements of a file, also those in functions. Imports are among them."""
+    nodes: list[ast.AST] = [tree]
+    while nodes:
+        node = nodes.pop()
+        yield node
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            nodes += getattr(node, part, ())
 
 
 def _imported(node: ast.AST) -> set[str]:

@@ -320,8 +320,15 @@ def test_several_files_are_replaced_together(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
+WRITING = re.compile(
+    r"\b(fdopen|open|ZipFile|write_text|write_bytes|mkdir|savez|savez_compressed|tofile|to_csv|copyfile)\b"
+)
+
+
 def _writes(path: Path) -> Iterator[tuple[str, int]]:
     """Yield the calls of a file that write a file: the name, and the line."""
+    if not WRITING.search(path.read_text(encoding="utf-8")):
+        return
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.Call):
             continue
