@@ -10,9 +10,13 @@ from passlab import lab
 from passlab.evaluate import Evaluator
 from passlab.evaluate.samples import random_arguments
 from passlab.infer import infer_expr
+from passlab.instrument import PassInstrument
+from passlab.instrument.recorder import EventRecorder
 from passlab.ir.expr import Call
-from passlab.ir.walk import post_order
+from passlab.ir.walk import post_order, rewrite
+from passlab.lab.recordings.rewrites import count_rewrites
 from passlab.testing import mobilenet, resnet
+from passlab.transform import PassContext, Sequential, function_pass
 
 NET = """
 def @main(%x: Tensor[(2, 8), float32], %w: Tensor[(8), float32]) {
@@ -82,3 +86,24 @@ def test_a_call_that_a_rule_fits_is_not_among_those_that_stayed(rec):
     event = rec["SimplifyExpr"]
     added = next(n for n in post_order(event.before["main"]) if isinstance(n, Call) and n.op.name == "add")
     assert "adding zero" not in {miss.rule.name for miss in lab.why_not(event, added)}
+
+
+def test_the_count_of_rewrites_is_that_of_their_list_while_passes_run():
+    class Counts(PassInstrument):
+        def run_after_pass(self, mod, info):
+            counts = [(count_rewrites(root), len(lab.rewrites_of(root))) for root in recorder.roots]
+            assert all(count == length for count, length in counts)
+            numbers.add(sum(count for count, _ in counts))
+
+    def without(name):
+        def lose(func, mod, ctx):
+            return rewrite(func, lambda old, new: new.args[0] if new.op.name == name else new, only=(Call,))
+
+        return function_pass(lose, opt_level=0, name=f"Without{name}")
+
+    numbers = set()
+    recorder = EventRecorder()
+    mod = passlab.parse("def @main(%x: float32) { exp(abs(tanh(%x))) }")
+    with PassContext(instruments=[recorder, Counts()]):
+        Sequential([without("tanh"), without("abs"), without("exp")])(mod)
+    assert numbers == {1, 2, 3}
