@@ -16,7 +16,7 @@ from passlab.errors import MissingPackageError, PassError
 from passlab.infer import infer_module
 from passlab.ir.expr import Call
 from passlab.ir.walk import rewrite
-from passlab.lab.reducer.python_source import pass_source
+from passlab.lab.reducer.python_source import function_source, pass_source
 
 NET = """
 def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {
@@ -231,3 +231,20 @@ def test_the_source_of_a_users_pass_has_its_options(text: str) -> None:
     source = pass_source(Scale(by=3), text)
     assert source.expression == (text if "(" in text else "Scale(by=3)")
     assert "def __init__(self, by: int = 2)" in source.definition
+
+
+def test_local_functions_that_read_each_other_are_written_together():
+    def is_even(n):
+        return n == 0 or is_odd(n - 1)
+
+    def is_odd(n):
+        return n != 0 and is_even(n - 1)
+
+    def is_third(n):
+        return is_even(n) and n == 2
+
+    for function, expected in ((is_even, [0, 2]), (is_third, [2])):
+        source = function_source(function, "holds")
+        space = {}
+        exec(source.definition, space)
+        assert [n for n in range(4) if eval(source.expression, space)(n)] == expected
