@@ -135,6 +135,8 @@ def test_a_view_fits_at_every_width_in_light_and_dark(name, chrome, bless):
         for key in keys.split():
             page.keyboard.press(key)
         page.wait_for_timeout(150)
+        for close in page.get_by_role("button", name="close the hints").all():
+            close.click()
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 320})
             height = page.evaluate("document.documentElement.scrollHeight")  # the whole view, and nothing below it

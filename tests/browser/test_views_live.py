@@ -77,6 +77,9 @@ def notebook(chromium: Path, request: pytest.FixtureRequest) -> Iterator[Noteboo
     with LabServer(application=request.param) as server, browser(chromium) as chrome:
         server.write_notebook("gate.ipynb", map(new_code_cell, CELLS))
         with LabPage.opened(server, chrome, "gate.ipynb") as page:
+            page.run_all()  # here, for any one of the tests may run alone
+            page.page.evaluate(_SAVE)
+            page.page.evaluate(_RESTART)
             yield Notebook(server, chrome, page)
             # Notebook 7.6 fails to read one of its own settings, with passlab's extension and without.
             assert [error for error in page.page_errors if "notebook_core" not in error] == []

@@ -19,6 +19,7 @@ from passlab.display.graphs.families import FAMILIES, HUE_OF, family_of
 from passlab.display.graphs.layout import LayoutError, lay_out, skeleton
 from passlab.display.pages.scripts import WEB
 from passlab.display.palette import HUES
+from passlab.testing import resnet
 from tests.display.programs import hostile, network
 
 
@@ -252,3 +253,11 @@ def test_pictures_widgets_and_legends_have_one_colour_for_each_family():
 )  # fmt: skip
 def test_an_operator_has_the_family_of_what_it_does(name, family):
     assert family_of(name) == family
+
+
+def test_a_name_fits_its_box_when_a_large_graph_is_seen_from_afar():
+    view = graph_view(resnet.get_workload(num_layers=18)[0])
+    letter, room = 0.61 * 10.5, 6  # graphdraw.js: the width of a letter on the screen, and the edges of a box
+    for box, (width, _) in zip(view.graph.boxes, view.sizes, strict=True):
+        name = box.name.rpartition(".")[2]
+        assert (width - room) * 0.41 >= min(len(name), 17) * letter, name

@@ -129,3 +129,9 @@ def test_who_made_a_line_is_asked_of_the_value_of_a_let():
     assert {name: type(node).__name__ for name, node in table.items()} == {
         "%f": "Function", "%z": "Call", "%i": "If", "%t": "Var",
     }  # fmt: skip
+
+
+def test_a_data_type_without_parameters_is_named_as_it_was_written():
+    text = "type Shape { Square(float32) } def @main(%x: float32) -> Shape { Square(%x) }"
+    body = passlab.transform.InferType()(passlab.parse(text))["main"].body
+    assert short_type(body.checked_type) == "Shape"

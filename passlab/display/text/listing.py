@@ -226,7 +226,7 @@ def _short_type(type_: Type, depth: int) -> str:
         return f"({'; '.join(fields)})"
     if isinstance(type_, FuncType):
         return ""
-    text = visible(str(type_))
+    text = visible(str(type_)).replace("[]", "")  # a data type without parameters is `Shape`, as it was written
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

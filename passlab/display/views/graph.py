@@ -50,6 +50,7 @@ from passlab.table import Table
 
 WHOLE = 24  # boxes up to which a graph is laid out in one piece
 STEP = 20  # pixels by which the widths of boxes in large graphs grow
+FAR_CHAR, FAR_PAD, FAR_CHARS = 15.6, 16.0, 17  # points of a letter that is legible at 0.4 of the size; how many are
 MOST_INNER = 400  # operators of a fused function whose selection highlights its box
 STATIC_WINDOW = (1000.0, 520.0)  # pixels of the picture in static HTML
 READ = 4  # nodes of a program that are read, for each that may be drawn
@@ -155,10 +156,16 @@ class GraphView(View):
 
     @cached_property
     def sizes(self) -> list[tuple[float, float]]:
-        """Width and height of each box, widths rounded so that similar blocks are laid out once."""
+        """Width and height of each box, widths rounded so that similar blocks are laid out once.
+
+        A large graph is read from afar, where a name is larger than its box: boxes are wide enough for theirs.
+        """
         sizes = [box_size(caption.lines) for caption in self.captions]
-        large = self.is_large and self.sheet is None
-        return [(ceil(width / STEP) * STEP, height) for width, height in sizes] if large else sizes
+        if not self.is_large or self.sheet is not None:
+            return sizes
+        far = [min(len(box.name.rpartition(".")[2]), FAR_CHARS) * FAR_CHAR + FAR_PAD for box in self.graph.boxes]
+        widths = [ceil(max(width, least) / STEP) * STEP for (width, _), least in zip(sizes, far, strict=True)]
+        return [(width, height) for width, (_, height) in zip(widths, sizes, strict=True)]
 
     @property
     def is_large(self) -> bool:

@@ -600,6 +600,7 @@ function render({ model, el: host }) {
     remarks.replaceChildren(...data.remarks.map((text) => el("div", "", text)));
     remarks.hidden = !data.remarks.length;
     root.style.setProperty("--pl-height", "600px");
+    root.style.setProperty("--pl-names", `${Math.max(0, ...data.steps.map(([name]) => name.length))}ch`);
     list.show(data.steps);
     list.choose(data.steps[selected] ? selected : data.start);
   };
