@@ -56,6 +56,9 @@ def pyright(installed: Installed, folder: Path, file: str) -> Messages:
     ]
 
 
+# A checker reads all of passlab for this, which takes a dozen seconds.
+pytestmark = pytest.mark.rotating
+
 Checker = Callable[[Installed, Path, str], Messages]
 CHECKERS = pytest.mark.parametrize("checker", [mypy, pyright], ids=["mypy", "pyright"])
 UNKNOWN = re.compile(r'(?:Revealed type is|Type of ".*" is) "(?:Any|Unknown)"$')
