@@ -199,8 +199,8 @@ def test_instructions_have_the_place_of_the_last_loc(seed):
     for _ in range(40):
         kind = rng.random()
         if kind < 0.3:
-            file, line, column = rng.choice((1, 2)), rng.randint(0, 9), rng.randint(0, 2)
-            own = {Place(names[file], line)} if line else set()
+            file, line, column = rng.choice((1, 2, 3)), rng.randint(0, 9), rng.randint(0, 2)  # 3 is not declared
+            own = {Place(names[file], line)} if line and file in names else set()
             inlined = rng.choice([*last]) if last and rng.random() < 0.5 else None
             behind = f", function_name $L__info_string0, inlined_at {' '.join(map(str, inlined))}" if inlined else ""
             now = own | (last[inlined] if inlined else set())
