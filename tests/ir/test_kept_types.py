@@ -8,7 +8,7 @@ from passlab import parse, relay, transform
 from passlab.infer import infer_module
 from passlab.infer.type_env import type_dependency_of
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Tuple, Var
-from passlab.ir.kept_types import keep_type
+from passlab.ir.kept_types import keep_type, kept_type
 from passlab.ir.module import IRModule
 from passlab.ir.types import FuncType, TensorType
 from passlab.ir.walk import children, post_order, rewrite
@@ -125,3 +125,17 @@ def test_a_call_of_another_global_function_is_typed_again() -> None:
     new = Call(names["g"], call.args)
     keep_type(call, new, (call.op, *call.args), (new.op, *call.args))
     assert new.checked_type_ is None
+
+
+def test_what_depends_on_the_module_is_not_typed_without_it() -> None:
+    mod = infer_module(parse("def @f(%x: float32) { exp(%x) } def @main(%x: float32) { abs(@f(tanh(%x))) }"))
+    seen = set()
+    for node in post_order(mod["main"].body):
+        parts = tuple(children(node))
+        depends = node._type_dependency is not None
+        assert kept_type(node, parts, parts) is (None if depends else node._checked_type)
+        seen.add((type(node), depends))
+    assert {(Call, True), (Call, False)} <= seen
+    absolute = mod["main"].body
+    called = absolute.args[0]
+    assert kept_type(called.args[0], (called.args[0].args[0],), (called,)) is None, "nor what gets such a child"
