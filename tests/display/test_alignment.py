@@ -12,6 +12,7 @@ import passlab
 from passlab.diffing.diff import diff
 from passlab.display.text.alignment import align, longest_increasing
 from passlab.display.text.listing import listing
+from passlab.ir.walk import rewrite
 from tests.display.programs import network
 
 
@@ -52,6 +53,23 @@ def test_a_new_operator_is_one_added_line_and_a_changed_word_where_it_is_used():
         "== %0 = abs(%x); | %0 = abs(%x);",
         " +  | %1 = sqrt(%0);",
         "** exp(%0) | exp(%1)",
+    ]
+
+
+def test_a_line_that_uses_a_variable_stays_when_another_value_is_bound_to_it():
+    """The text is the same on both sides, and the line that binds the variable shows what changed."""
+    old = passlab.parse(body("let %a = abs(%x);", "let %b = exp(%a);", "sqrt(%b)"))
+
+    def rule(pre, post):
+        return passlab.relay.tanh(*post.args) if post.op.name == "abs" else post
+
+    new = passlab.infer.infer_module(
+        old.with_functions({"main": rewrite(old["main"], rule, only=(passlab.relay.Call,))})
+    )
+    left, right = listing(old), listing(new)
+    changed = [row for row in align(diff(old, new), left, right) if row.kinds != "=="]
+    assert [(left[row.left].text.strip(), right[row.right].text.strip()) for row in changed] == [
+        ("let %a: Tensor[(2, 2), float32] = abs(%x);", "let %a: Tensor[(2, 2), float32] = tanh(%x);")
     ]
 
 

@@ -227,6 +227,8 @@ class _Side:
     def meaning(self, node: Expr) -> Hashable:
         """The node of a name or constant, as the same key on both sides."""
         matching = self.matching
+        if type(node) is Var and matching is not None and all(node in source for source in matching.sources):
+            return node  # a variable of both programs: the line that binds it shows what changed
         at = resolve(node, self.source)
         if type(at) is Var:  # a parameter: a diff shows that it was renamed
             return at.name_hint
