@@ -209,8 +209,8 @@ def python(path: Path, text: str) -> Iterator[Text]:
     """Yield the docstrings of a module, and its other strings of several words: messages, hints and documentation."""
     docs = set()
     inside = set()
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
+    strings: list[ast.JoinedStr | ast.Constant] = []
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             doc = ast.get_docstring(node)
             if doc is not None:
@@ -221,7 +221,9 @@ def python(path: Path, text: str) -> Iterator[Text]:
                         yield Text(path, node.body[0].lineno, "docstring", words)
         if isinstance(node, ast.JoinedStr):
             inside |= {id(part) for part in ast.walk(node)} - {id(node)}
-    for node in ast.walk(tree):
+        if isinstance(node, (ast.JoinedStr, ast.Constant)):
+            strings.append(node)
+    for node in strings:
         if id(node) in docs | inside:
             continue
         if isinstance(node, ast.JoinedStr):
