@@ -146,6 +146,26 @@ def test_sizes_are_joined_by_one_node_and_parts_that_are_empty_are_dropped() -> 
     assert small.compared.is_right
 
 
+def test_a_transposition_of_an_axis_of_one_is_part_of_a_reshape_whatever_the_other_sizes() -> None:
+    proto = model(
+        "g (float[T, 6] x) => (float[1, T, 6] y) { r = Reshape(x, c) t = Transpose<perm = [1, 0, 2]>(r) y = Exp(t) }",
+        c=np.int64([-1, 1, 6]),
+    )
+    small = lab.simplify(proto)
+    assert ops(small) == ["Reshape", "Exp"]
+    assert small.compared.is_right
+
+
+def test_reshapes_there_and_back_are_dropped_where_no_size_is_copied() -> None:
+    text = """g (float[B, 6, 1, S] x) => (float[B, 6, 1, S] y) {{ e = Exp(x) b = Shape<start = 0, end = 1>(x)
+        n = Shape<start = 3, end = 4>(x) m = Mul(b, six) there = Concat<axis = 0>(m, one, n) back = Concat<axis = 0>(b, six, one, n)
+        r = Reshape{zero}(e, there) t = Reshape{zero}(r, back) y = Sqrt(t) }}"""
+    for zero, expected in (("<allowzero = 1>", ["Exp", "Sqrt"]), ("", None)):
+        small = lab.simplify(model(text.format(zero=zero), six=np.int64([6]), one=np.int64([1])))
+        assert small.compared.is_right
+        assert expected is None or ops(small) == expected
+
+
 def test_constants_that_change_nothing_are_dropped_and_those_that_widen_are_kept() -> None:
     proto = model(
         "g (float[N, 3, K] x, int64 n) => (float[N, 3, K] y, float[N, 3, 4] z, int64[L] t) { a = Mul(x, ones) b = Add(a, zeros) y = Exp(b)"

@@ -358,7 +358,7 @@ def _is_reshape(graph: NodeGraph, node: Any) -> bool:
     if node.op_type in ("Flatten", "Reshape", "Squeeze", "Unsqueeze"):
         return True
     shape = graph.shapes.get(node.input[0]) if node.op_type == "Transpose" else None
-    if shape is None or not all(isinstance(size, int) for size in shape):
+    if shape is None:
         return False
     # Axes of size 1 do not affect the order of the elements.
     order = [axis for axis in attribute_value(node, "perm") or range(len(shape))[::-1] if shape[axis] != 1]

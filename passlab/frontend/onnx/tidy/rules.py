@@ -14,6 +14,7 @@ import numpy as np
 from passlab.frontend.onnx.export.combining import NodeGraph
 from passlab.frontend.onnx.export.protos import attribute_value
 from passlab.frontend.onnx.package import onnx
+from passlab.ir.types import ANY
 from passlab.op.dtypes import Array
 
 ORDER_KEPT = {"Flatten", "Reshape", "Squeeze", "Unsqueeze"}  # nodes that keep the order of the elements
@@ -335,11 +336,12 @@ def drop_transpose(graph: NodeGraph, root: Any) -> bool:
 
 
 def join_reshapes(graph: NodeGraph, root: Any) -> bool:
-    """Let a Reshape to a constant shape read past a node that keeps the order of the elements."""
+    """Let a Reshape that copies no size from its input read past a node that keeps the order of the elements."""
     if root.op_type != "Reshape" or len(root.input) != 2:
         return False
     shape, inner = graph.constant(root.input[1]), graph.producers.get(root.input[0])
-    if shape is None or 0 in shape or inner is None or inner.op_type not in ORDER_KEPT:
+    copies = not attribute_value(root, "allowzero", 0) if shape is None else 0 in shape
+    if copies or inner is None or inner.op_type not in ORDER_KEPT:
         return False
     new = onnx().NodeProto()
     new.CopyFrom(root)
@@ -350,12 +352,18 @@ def join_reshapes(graph: NodeGraph, root: Any) -> bool:
 
 def drop_reshape(graph: NodeGraph, root: Any) -> bool:
     """Drop a Reshape to the sizes that its input has; one of them may be inferred, and need not be known."""
-    codes = graph.constant(root.input[1]) if root.op_type == "Reshape" and len(root.input) == 2 else None
-    sizes = graph.shapes.get(root.input[0]) if codes is not None else None
-    if codes is None or sizes is None or codes.shape != (len(sizes),) or attribute_value(root, "allowzero", 0):
+    sizes = graph.shapes.get(root.input[0]) if root.op_type == "Reshape" and len(root.input) == 2 else None
+    if sizes is None or (root.output[0] in graph.outputs and root.input[0] not in graph.producers):
         return False
-    changed = [int(code) for code, size in zip(codes, sizes, strict=True) if code not in (0, size)]
-    if changed not in ([], [-1]) or (root.output[0] in graph.outputs and root.input[0] not in graph.producers):
+    codes = graph.constant(root.input[1])
+    if codes is None:
+        if ANY in sizes or graph.shapes.get(root.output[0]) != sizes:
+            return False
+    elif (
+        codes.shape != (len(sizes),)
+        or attribute_value(root, "allowzero", 0)
+        or [int(code) for code, size in zip(codes, sizes, strict=True) if code not in (0, size)] not in ([], [-1])
+    ):
         return False
     return graph.same(root, root.input[0])
 
