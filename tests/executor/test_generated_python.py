@@ -20,6 +20,9 @@ import passlab
 from passlab import ir, relay
 from passlab.errors import VerifyError
 from passlab.executor.aot import python_source
+from passlab.infer import infer_module
+from passlab.ir.module import IRModule
+from passlab.op.dtypes import array_dtype
 from passlab.vm.kernels.kernel_text import identifier, keyword_argument, literal
 
 # Every string that begins with `n_` is a name that the program chooses; each stands in every kind of position.
@@ -197,3 +200,23 @@ def test_kernels_that_call_kernels_of_other_operators_are_copied(name):
     )
     aot, debug = (relay.create_executor(kind, mod).evaluate()(x) for kind in ("aot", "debug"))
     assert np.array_equal(aot, debug)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bits"),
+    [
+        ("float16", 0xFE01),
+        ("bfloat16", 0x7FC1),
+        ("float32", 0xFFC00001),
+        ("float32", 0x7F800001),
+        ("float64", 2**64 - 9),
+    ],
+)
+@pytest.mark.parametrize("shape", [(), (1,), (2, 1)])
+def test_the_sign_and_payload_of_nan_stay(dtype, bits, shape):
+    """A constant NaN keeps its bits, as through the other executors."""
+    kind = array_dtype(dtype)
+    value = np.full(shape, bits, f"u{kind.itemsize}").view(kind)
+    mod = infer_module(IRModule.from_expr(relay.Function([], relay.Tuple([relay.Constant(value), relay.const(1)]))))
+    result = relay.create_executor("aot", mod).evaluate()()[0]
+    assert np.asarray(result).view(f"u{kind.itemsize}").tolist() == np.full(shape, bits).tolist()

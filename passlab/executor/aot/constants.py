@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Expr
-from passlab.op.dtypes import is_extended
+from passlab.op.dtypes import is_extended, is_float
 from passlab.vm.kernels.kernel_text import Names, keyword_argument, literal
 
 Array = np.ndarray[Any, Any]
@@ -46,7 +46,14 @@ class Constants:
     def _define(self, value: Array) -> str:
         dtype, kind, standard = _kind_of(value.dtype)
         self.needs_ml_dtypes |= not standard
-        if value.ndim == 0:
+        if value.size <= INLINE_ELEMENTS and _holds_marked_nan(value):
+            bits = f"u{value.dtype.itemsize}"
+            name = self.names.make(f"table_{len(self.array_names)}")
+            text = f"np.array({value.reshape(-1).view(bits).tolist()}, {bits!r}).view({kind}).reshape({value.shape})"
+            self.lines.append(f"{name} = {text}" + ("" if value.ndim else "[()]"))
+            if value.ndim:
+                self.lines.append(f"{name}.flags.writeable = False")
+        elif value.ndim == 0:
             number = value.item() if standard else float(value)
             name = self.names.make(f"{dtype}_{_identifier_of(repr(number))}")
             self.lines.append(f"{name} = {kind}({_element_text(number)})")
@@ -73,6 +80,16 @@ class Constants:
         if text not in self.records:
             self.records[text] = self.names.make(f"{hint}_attrs")
         return self.records[text]
+
+
+def _holds_marked_nan(value: Array) -> bool:
+    """Whether a NaN in an array has a sign or a payload, which the text `nan` has not."""
+    if not is_float(value.dtype):
+        return False
+    bits = f"u{value.dtype.itemsize}"
+    nan = np.isnan(value)
+    plain = np.asarray(np.nan, value.dtype).view(bits)
+    return bool((nan & (value.view(bits) != plain)).any())
 
 
 @cache

@@ -45,8 +45,10 @@ LARGEST = 4096  # elements of a result, up to which a definition is computed
 LARGEST_ARGUMENT = 65_536
 OFTEN = 3  # comparisons of one operator with the same attributes and types on one draw
 TOLERANCE = {2: 4e-2, 4: 2e-5, 8: 1e-9}  # relative error of results, by the bytes of their elements
-# Results between pixels are computed in float32 there; steps of quantization may fall on either side.
+# Results between pixels are computed in float32 there; steps of quantization may fall on either side; a recurrence adds
+# up the rounding of its steps.
 COARSE = (
+    "contrib.recurrent",
     "image.",
     "vision.",
     "dyn.image",
