@@ -68,6 +68,7 @@ def pages() -> dict[str, str]:
 def _plain(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     text = re.sub(r"^```\{toctree\}.*?^```\n?|<!--.*?-->\n?|^\([\w-]+\)=\n", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"\[\]\((?:\.\./)?([\w/-]+)\.md[^)]*\)", r"`passlab docs \1`", text)  # the build writes the titles
     name = f"{path.parent.name}/{path.stem}"
     module = re.match(r"# `(passlab[\w.]*)`", text)
     more = WRITTEN.get(name) or (f"`help({module[1]})` describes every name." if module else "")

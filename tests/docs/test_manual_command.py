@@ -38,6 +38,11 @@ def test_pages_that_the_build_completes_say_where_the_rest_is() -> None:
     assert all(PAGES[page].endswith(where) for page, where in manual.WRITTEN.items())
 
 
+def test_a_link_whose_title_the_build_writes_names_its_page() -> None:
+    assert "`passlab docs writing-an-exercise` builds an exercise step by step" in PAGES["how-to/course"]
+    assert not [page for page, text in PAGES.items() if "[](" in text]
+
+
 def test_the_page_of_the_magics_names_them_all():
     headings = re.findall(r"^## (.*)", "\n".join(reference_pages.magics()), re.MULTILINE)
     assert {name.strip("%") for name in manual.MAGICS.split()} == {re.findall(r"\w+", line)[0] for line in headings}
