@@ -195,3 +195,17 @@ def test_the_colours_of_a_graph_are_named(pages, chrome):
     page.get_by_label("Legend: what the colours mean").select_option("output bytes")
     expect(legend).to_be_hidden()
     page.close()
+
+
+def test_keys_reach_a_view_after_one_has_hidden_what_was_clicked(pages, chrome):
+    page = chrome.new_page(viewport={"width": 1400, "height": HEIGHT})
+    page.goto(pages["pipeline"].as_uri())
+    expect(page.locator(".pl-first")).to_have_count(0)
+    tab = page.locator(".pl-tabs [aria-selected=true]")
+    page.keyboard.press("1")
+    page.locator(".pl-row:visible", has_text="nn.conv2d(").first.click(position={"x": 190, "y": 8})
+    for key, name in (("2", "Diff"), ("4", "Table"), ("1", "IR")):
+        page.keyboard.press(key)
+        expect(tab).to_have_text(name)
+        page.wait_for_timeout(100)  # a browser takes the focus from a hidden element when it draws
+    page.close()

@@ -106,6 +106,12 @@ export function bindKeys(root, bindings, currentBindings = () => bindings) {
     if (field && !held && !OF_VIEWS.test(key)) return event.stopPropagation();
     const run = Object.hasOwn(table, key) ? table[key] : null;
     if (run && run(event) !== false) {
+      // What had the focus may be hidden now: the next key is still meant for this view.
+      if (
+        !target.checkVisibility() &&
+        [target, document.body].includes(/** @type {HTMLInputElement} */ (document.activeElement))
+      )
+        root.focus({ preventScroll: true });
       event.preventDefault();
       event.stopPropagation();
     } else if (!held && key.length === 1 && key !== " ") event.stopPropagation();
