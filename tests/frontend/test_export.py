@@ -226,6 +226,20 @@ def test_dimensions_that_are_not_known_have_names() -> None:
     assert run(model, [data])[0].shape == evaluate(passlab.infer.infer_module(mod), [data])[0].shape
 
 
+@pytest.mark.parametrize(
+    ("codes", "shape"),
+    [
+        ((0, -2), (2, 4, 6)), ((-3, -2), (8, 6)), ((0, -3), (2, 24)), ((0, 4, -2), (2, 4, 6)),
+        ((0, -4, -1, 2, -2), (2, 2, 2, 6)), ((-4, 1, -1, 0, -2), (1, 2, 4, 6)), ((0, 0, -4, -1, 3), (2, 4, 2, 3)),
+    ],
+)  # fmt: skip
+def test_codes_of_dimensions_mean_the_same_where_sizes_are_open(codes: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    x, data = relay.var("x", shape=(relay.Any(), 4, relay.Any())), np.arange(48, dtype="float32").reshape(2, 4, 6)
+    model = to_onnx(IRModule.from_expr(relay.Function([x], relay.reshape(relay.exp(x), codes))))
+    (result,) = run(model, [data])
+    np.testing.assert_allclose(result, np.exp(data).reshape(shape), rtol=1e-5)
+
+
 def test_names_of_nodes_survive() -> None:
     proto = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 18]> net (float[3, 4] data) => (float[3, 4] y) { h = Relu(data) y = Exp(h) }'
