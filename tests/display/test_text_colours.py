@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from passlab.display.views.text_recording import KINDS, marks
+from passlab.display.views.text_colours import KINDS, marks
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
 """The view of a recording of text: every pass of a dump, its verdict, its changes, and the step that wrote each line.
 
 The data has the versions of each unit (function, operation with a symbol) once; a step shows the versions that it
-wrote. Large recordings are cut: the first changes are kept, and the view says what is left out. Its lines are coloured
-by Pygments, or by a table of words.
+wrote. Large recordings are cut: the first changes are kept, and the view says what is left out.
 
 The file begins with the graph of one function of another compiler: lines as boxes, arrows from the definition of a
 value to its uses.
@@ -31,6 +30,7 @@ from passlab.display.palette import AMBER, GREEN, MUTED, RED
 from passlab.display.parts import Drawing, Fold, Gap, HtmlOnly, Part, Sentence
 from passlab.display.rows import OutlineEntry, Rows, StepOutline
 from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.views.text_colours import marks
 from passlab.display.views.timing import timing_view
 from passlab.dumps.filters import filters_named, noise_of
 from passlab.dumps.graph_node import GraphNode
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from passlab.dumps.blame import UnitHistory
     from passlab.dumps.step import Step, Unit
 
-
-from functools import cache
 
 _LABEL = re.compile(r"^[-\w.$]+:(?:\s|$)")  # of a block of LLVM: no value
 WIDEST = 44  # characters of a line that a box shows
@@ -674,80 +672,3 @@ def write_view(view: View, title: str, path: str | os.PathLike[str], static: boo
     """Write the view of a recording of text, or of two, as one HTML file; with `static` one without any script."""
     page = static_document(title, view.html()) if static else document(view)
     write_text(path, page, "backslashreplace")
-
-
-# ---------------------------------------------------------------- colours
-# Which characters of a line of LLVM, MLIR, HLO, Python, C or Rust are a keyword, a name, a type: Pygments' lexers.
-# Pygments has no lexer for MLIR and similar formats; a small table of regular expressions colours them, line by line.
-KINDS = ("keyword", "op", "name", "global", "constant", "type", "comment", "attribute")
-LONGEST = 2000  # characters of a line that are coloured
-_MLIR = re.compile(
-    r"(?P<comment>//[^\n]*)"
-    r'|(?P<string>"(?:[^"\\]|\\.)*")'
-    r"|(?P<name>%[-\w.$#:]+|\^[\w$.-]+)"
-    r"|(?P<global>@[\w.$-]+)"
-    r"|(?P<attribute>#[A-Za-z_][\w.$]*)"
-    r"|(?P<type>![A-Za-z_][\w.$]*|\b(?:tensor|memref|vector|index|none|[su]?i\d+|bf16|f\d+|pred|[fsu]\d+)\b)"
-    r"|(?P<op>\b[a-z_]\w*(?:\.\w+)+|(?<== )[A-Z]\w*(?=\()|(?<=\s)[a-z][-a-z0-9]*(?=\(%))"
-    r"|(?P<keyword>\b(?:module|attributes|to|step|else|return|private|public|dense|true|false|affine_map|ROOT|ENTRY|HloModule|"
-    r"input|output|weight|graph)\b)"
-    r"|(?P<constant>(?<![\w%@#.])-?\d[\w.+-]*)"
-)
-_OWN = frozenset(("mlir",))
-Mark = tuple[int, int, int]
-
-
-@cache
-def _lexer(name: str) -> Any:
-    from pygments.lexers import get_lexer_by_name
-    from pygments.util import ClassNotFound
-
-    try:
-        return get_lexer_by_name(name, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return None
-
-
-def marks(line: str, lexer: str) -> list[int]:
-    """Return start, end and kind (a number of `KINDS`) of each coloured span of a line, one behind the other."""
-    text = line[:LONGEST]
-    hit = _own(text) if lexer in _OWN else _pygments(text, lexer)
-    return [number for mark in hit for number in mark]
-
-
-def _own(text: str) -> Iterator[Mark]:
-    for match in _MLIR.finditer(text):
-        kind = match.lastgroup or ""
-        yield match.start(), match.end(), KINDS.index("constant" if kind == "string" else kind)
-
-
-def _pygments(text: str, name: str) -> Iterator[Mark]:
-    lexer = _lexer(name)
-    if lexer is None:
-        return
-    for start, token, value in lexer.get_tokens_unprocessed(f"{text}\n"):  # a comment ends with its line
-        kind = _kind(str(token))
-        if kind is not None and value.strip():
-            yield start, min(start + len(value), len(text)), KINDS.index(kind)
-
-
-_TOKENS = (
-    ("Token.Comment", "comment"),
-    ("Token.Name.Variable.Global", "global"),
-    ("Token.Name.Variable", "name"),
-    ("Token.Name.Label", "name"),
-    ("Token.Name.Function", "global"),
-    ("Token.Name.Builtin", "op"),
-    ("Token.Name.Decorator", "attribute"),
-    ("Token.Name.Class", "type"),
-    ("Token.Keyword.Type", "type"),
-    ("Token.Keyword", "keyword"),
-    ("Token.Operator.Word", "keyword"),
-    ("Token.Literal", "constant"),
-    ("Token.String", "constant"),
-    ("Token.Number", "constant"),
-)
-
-
-def _kind(token: str) -> str | None:
-    return next((kind for prefix, kind in _TOKENS if token.startswith(prefix)), None)
