@@ -5,9 +5,9 @@ The file begins with the hooks of a shell and its kernel for completion and insp
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -91,7 +91,6 @@ def register_inspection(shell: Any) -> Callable[[], None] | None:
 # The magics for other compilers: `%dump` opens a dump, `%%llvm` and `%%mlir` run a compiler on the cell and record
 # it.
 
-SECONDS = 300.0  # that one run of a compiler may take
 _IR_STARTS = ("define ", "declare ", "target ", "; ModuleID")
 _OWN = ("--out", "--tool", "--passes")  # options of the magics, each with a value
 VERSIONS = range(30, 12, -1)  # of LLVM, as distributions name its tools: clang-22
@@ -136,11 +135,11 @@ class DumpMagics(NamedMagics):
             passes = [f for f in flags if not f.startswith("-O")]
             level = next((f[1:] for f in flags if f.startswith("-O")), "O2")
             pipeline = [] if any(f.startswith("-passes") for f in passes) else [f"-passes=default<{level}>"]
-            command = [tool, "-disable-output", "-print-changed", *pipeline, *passes]
+            command = [tool, "-disable-output", *pipeline, *passes]
             return self._bound(_record(command, cell, ".ll"), options.out)
         default = [] if any(f.startswith("-O") for f in flags) else ["-O2"]
         language = [] if "-x" in flags else ["-x", "c++" if "++" in Path(tool).name else "c"]
-        command = [tool, *default, *flags, *language, "-c", "-o", "/dev/null", "-mllvm", "-print-changed"]
+        command = [tool, *default, *flags, *language, "-c", "-o", os.devnull]
         return self._bound(_record(command, cell, ".c"), options.out)
 
     @no_var_expand
@@ -160,8 +159,7 @@ class DumpMagics(NamedMagics):
         tool = options.tool or _tool("mlir-opt")
         is_whole = options.passes.startswith(("builtin.module(", "any("))
         pipeline = options.passes if is_whole else f"builtin.module({options.passes})"
-        printing = ["--mlir-disable-threading", "--mlir-print-ir-before-all", "--mlir-print-ir-after-all"]
-        command = [tool, *printing, *([f"--pass-pipeline={pipeline}"] if options.passes else []), *flags]
+        command = [tool, *([f"--pass-pipeline={pipeline}"] if options.passes else []), *flags, "-o", os.devnull]
         return self._bound(_record(command, cell, ".mlir"), options.out)
 
     def _bound(self, recording: rooms.dumps.TextRecording, name: str) -> rooms.dumps.TextRecording:
@@ -201,19 +199,11 @@ def _tool(name: str) -> str:
 
 
 def _record(command: list[str], text: str, ending: str) -> rooms.dumps.TextRecording:
+    """Run a compiler on a cell, and return the recording of its passes."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / f"cell{ending}"
         write_text(source, text)
-        try:
-            done = subprocess.run([*command, str(source)], capture_output=True, timeout=SECONDS, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise DumpError(Diagnostic(f"{command[0]} cannot be run: {error}")) from error
-    recording = rooms.dumps.read(done.stderr)
-    if done.returncode and not recording.steps:
-        remark = done.stderr.decode("utf-8", "replace").strip() or f"exit status {done.returncode}"
-        raise DumpError(Diagnostic(f"{Path(command[0]).name} failed: {remark[:2000]}"))
-    recording.name = f"{Path(command[0]).name} {ending}"
-    return recording
+        return rooms.hosts.record([*command, str(source)])
 
 
 _loaded: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()

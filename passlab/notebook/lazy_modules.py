@@ -8,6 +8,7 @@ from passlab.lazy import lazy_module
 
 if TYPE_CHECKING:
     from passlab import dumps as dumps
+    from passlab import hosts as hosts
     from passlab.display import html as html
     from passlab.ir import expr as expr
     from passlab.ir import gc_pause as gc_pause
@@ -25,6 +26,7 @@ __getattr__, __dir__ = lazy_module(
     __name__,
     {
         "dumps": "passlab.dumps",
+        "hosts": "passlab.hosts",
         "html": "passlab.display.html",
         "expr": "passlab.ir.expr",
         "gc_pause": "passlab.ir.gc_pause",

@@ -1,7 +1,11 @@
 """Driving compilers: what a run loses (nothing), and which pass is at fault, with tools that behave well and badly."""
 
+import os
 import shutil
+import signal
+import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -22,6 +26,45 @@ def test_a_run_that_ends_badly_keeps_the_passes_before(tmp_path, fault):
     assert names == (whole if fault == "wrong" else whole[:2])
     said = {"crash": "SIGABRT", "fail": "exit status 1", "hang": "time limit"}.get(fault)
     assert (said in recording.notes[0]) if said else not any("did not end well" in note for note in recording.notes)
+
+
+def test_an_interrupt_keeps_the_passes_before(tmp_path):
+    interrupt = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt.start()
+    recording = hosts.record(fakes.make(tmp_path, "hang"))
+    assert [step.name for step in recording.steps] == ["sroa", "instcombine"]
+    assert "it was interrupted" in recording.notes[0]
+
+
+SMALL = 2**17  # bytes
+ON_SMALL_DISK = """
+import sys, tempfile
+from pathlib import Path
+from passlab import hosts
+from passlab.errors import DumpError
+try:
+    hosts.record(sys.argv[1:])
+except DumpError as error:
+    print(error)
+print("left:", *[path.name for path in Path(tempfile.gettempdir()).iterdir()])
+"""
+
+
+def test_a_full_disk_is_an_error_with_a_cure_and_leaves_nothing(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = f"mount -t tmpfs -o size={SMALL} none {disk} && exec "
+    own = ["unshare", "-rm", "sh", "-c", mounted + '"$@"', "sh"]
+    if shutil.which("unshare") is None or subprocess.run([*own, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("a small disk of one's own takes Linux and its name spaces")
+    tool, source = fakes.make(tmp_path, "wrong")[0], tmp_path / "large.ll"
+    source.write_text("define i32 @f() {\n" + "  call void @good()\n" * (SMALL // 40) + "  ret i32 0\n}\n")
+    command = [*own, sys.executable, "-c", ON_SMALL_DISK, tool, str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "TMPDIR": str(disk)})
+    error, _, left = done.stdout.partition("left:")
+    assert "cannot be written: No space left on device" in error
+    assert f"free some space in {disk}, or set TMPDIR to another folder" in error
+    assert not left.strip()
 
 
 @pytest.mark.parametrize("fault", KNOWN)

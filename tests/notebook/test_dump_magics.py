@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import shutil
 import sys
 
@@ -77,15 +78,14 @@ def test_llvm_compiles_c_and_records_it(shell, tool):
     assert verdicts(recording) == truth
     assert shell.user_ns["rec"] is recording
     words, cell = called()
-    assert words[:4] == ["-O3", "-DN=4", "-x", "c"]
-    assert words[-3:-1] == ["-mllvm", "-print-changed"]
+    assert words[:-1] == ["-mllvm", "-print-changed", "-O3", "-DN=4", "-x", "c", "-c", "-o", os.devnull]
     assert cell == "int f(int x) { return x; }\n"
 
 
 def test_llvm_takes_other_languages_of_clang(shell, tool):
     called = tool("clang", changed_dump()[0])
     shell.run_cell_magic("llvm", "-x c++ -O1", "template <class T> T f(T x) { return x; }\n")
-    assert called()[0][:3] == ["-x", "c++", "-O1"]
+    assert called()[0][2:5] == ["-x", "c++", "-O1"]
     assert "c" not in called()[0]
 
 
@@ -127,7 +127,7 @@ def test_what_a_compiler_refuses_is_an_error_with_its_words(shell, tool):
 def test_a_compiler_that_is_not_there_is_named(shell, tool):
     with pytest.raises(DumpError, match="`clang` is not installed"):
         shell.run_cell_magic("llvm", "", "int f;\n")
-    with pytest.raises(DumpError, match="cannot be run"):
+    with pytest.raises(DumpError, match="`/nowhere/mlir-opt` is not installed here"):
         shell.run_cell_magic("mlir", "--tool /nowhere/mlir-opt", "func.func @f() { return }\n")
     with pytest.raises((UsageError, DumpError)):
         shell.run_cell_magic("llvm", "--out 'open", "int f;\n")
