@@ -125,6 +125,12 @@ def test_independent_errors_are_told_together():
     assert [marked(f) for f in messages] == ["1f", "%x", "%y"]
 
 
+@pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"])
+def test_of_two_inputs_that_are_wrong_the_first_is_told(name):
+    (finding,) = findings(f"def @main(%x: float32, %y: float32) {{ {name}(%x, %y) }}")
+    assert marked(finding) == "%x"
+
+
 def test_an_error_does_not_echo():
     messages = findings("def @main(%x: int32) { let %y = add(%x, 1f); let %z = exp(%y); (%z.0, multiply(%z, %y)) }")
     assert len(messages) == 1
