@@ -13,6 +13,7 @@ from passlab.ir.walk import post_order
 from passlab.lab import watch_solver
 from passlab.lab.solving import ALGORITHMS
 from passlab.testing import mlp, mobilenet, squeezenet
+from passlab.text.parser import parse
 from passlab.transform import FuseOps, InferType
 
 DIAMOND = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) {
@@ -109,3 +110,15 @@ def test_steps_are_numbered_from_one(algorithm: str) -> None:
     assert [step.number for step in run.steps] == list(range(1, len(run.steps) + 1))
     assert run.table().column("step") == [step.number for step in run.steps]
     assert run.state(0) == run.start
+
+
+def test_the_solver_says_what_it_unifies_and_what_waits():
+    branches = "let %f = fn (%a, %b) { if (%c) { %a } else { %b } }; %f(%x, 2)"
+    sums = "let %g = fn (%p, %q) { add(%p, %q) }; %g(%x, %x)"
+    said = {
+        text: [step.said for step in watch_solver(parse(f"def @main(%c: bool, %x: int32) {{ {text} }}"), "types").steps]
+        for text in (branches, sums)
+    }
+    assert "if: unify: ?1 and ?2 are equal" in said[branches], "the branches have one type, which is not known yet"
+    assert "call: unify: ?2 is int32" in said[branches]
+    assert any(line.startswith("add: the relation waits for ?") for line in said[sums])
