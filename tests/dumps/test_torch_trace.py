@@ -13,6 +13,7 @@ import pytest
 
 from passlab import dumps
 from passlab.cli import main
+from passlab.dumps.torch.records import _digest
 from passlab.errors import PasslabError
 
 STORED = Path(__file__).parent / "torch"
@@ -525,3 +526,9 @@ def test_a_recording_outlives_its_log(stored, tmp_path):
     assert [step.after for step in rec] == texts
     assert rec.records[0].text
     assert rec.guards("0/0")
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_the_digest_of_a_payload_is_the_same_with_the_line_ends_of_windows(end):
+    payload = end.join([b"\tdef f(x):", b"\t    return x", b""])
+    assert _digest(payload) == hashlib.md5(b"def f(x):\n    return x").hexdigest()

@@ -288,7 +288,7 @@ FORMS[TAB] = without_tabs
 
 
 def _digest(data: bytes) -> str:
-    text = without_tabs(data.replace(b"\r\n", b"\n") if b"\r" in data else data)
+    text = without_tabs(data.replace(b"\r\n", b"\n"))
     return hashlib.md5(text.removesuffix(b"\n"), usedforsecurity=False).hexdigest()
 
 
