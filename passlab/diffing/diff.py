@@ -461,7 +461,8 @@ def same_programs(before: Any, after: Any) -> bool:
 def _newly_typed(before: Any, after: Any) -> bool:
     """Whether some function or expression without a type has one afterwards."""
     old, new = (dict(part.items()) if isinstance(part, IRModule) else {"": part} for part in (before, after))
-    return any(was.checked_type_ is None and new[name].checked_type_ is not None for name, was in old.items())
+    kept = ((was, new[name]) for name, was in old.items() if name in new)
+    return any(was.checked_type_ is None and is_.checked_type_ is not None for was, is_ in kept)
 
 
 def _function_sentences(difference: Diff) -> Iterator[str]:

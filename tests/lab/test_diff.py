@@ -7,8 +7,8 @@ import re
 import pytest
 
 import passlab
-from passlab import relay, transform
-from passlab.diffing.diff import Change, count_operators, diff
+from passlab import relay, text, transform
+from passlab.diffing.diff import Change, count_operators, diff, same_programs
 from passlab.diffing.matching import Matching
 from passlab.errors import PasslabError
 from passlab.ir.expr import Call, Function
@@ -216,3 +216,11 @@ def test_no_sentence_about_a_standard_pass_names_a_field_of_a_class(case: Case):
                 assert not {"lhs", "rhs", "data"} & set(words[1].split()), field
             else:
                 assert field in attributes or field in ("operands", "arguments", "branches", "clauses"), field
+
+
+def test_a_program_that_loses_a_function_without_a_type_is_another_one():
+    both = text.parse("def @main(%x: int32) { %x } def @square(%x: int32) { %x * %x }")
+    one = text.parse("def @main(%x: int32) { %x }")
+    assert both["square"].checked_type_ is None
+    assert not same_programs(both, one)
+    assert not same_programs(one, both)
