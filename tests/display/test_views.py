@@ -344,3 +344,7 @@ def test_each_row_of_a_comparison_has_the_steps_of_its_own_side() -> None:
         assert name in (a.steps[left].name, b.steps[right].name)
     assert {right for *_, right in pairs} == set(range(len(b.steps)))
     assert {left for _, left, _ in pairs} == set(range(len(a.steps)))
+
+
+def test_the_title_of_a_failure_is_what_was_raised_and_by_which_pass():
+    assert EXAMPLES["FailureView"]().title == "the pass `Broken` raised ValueError: no way"
