@@ -277,7 +277,8 @@ class Tabular:
 def text_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return rows as aligned text under a heading: numbers to the right, everything else to the left.
 
-    Where lines would be longer than a terminal is wide, the widest column of text is wrapped.
+    Where lines would be longer than a terminal is wide, the widest column of text is wrapped. Raises `PassValueError`
+    for a row that has not one value for each column.
     """
     rows = list(rows)
     for row in rows:

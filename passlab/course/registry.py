@@ -320,7 +320,6 @@ def texts_in(folder: Path) -> dict[str, str]:
     return texts
 
 
-@checked
 def lesson(number: int | str, names: MutableMapping[str, Any] | None = None, folder: Path | None = None) -> Lesson:
     """Return the exercises of a lesson for the namespace `names`: by default the caller's.
 

@@ -148,7 +148,9 @@ class TextRecording(Steps[Step]):
 
     # ------------------------------------------------------------ texts
     def number_of(self, step: Any) -> int:
-        """Return the number of a step given as a step, a number (negative ones count from the end) or a name."""
+        """Return the number of a step given as a step, a number (negative ones count from the end) or a name. Raises
+        `PassTypeError` for anything else.
+        """
         if isinstance(step, Step):
             return step.number
         if isinstance(step, str):

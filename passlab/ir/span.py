@@ -12,7 +12,12 @@ from passlab.arguments import checked
 
 @checked
 class Source:
-    """One source text, with its name. `text` is None for positions without a text."""
+    r"""One source text, with its name. `text` is None for positions without a text.
+
+    >>> from passlab.ir import Source
+    >>> Source("net.relay", "def @main() {\n  1\n}").position(16)
+    (2, 3)
+    """
 
     __slots__ = ("_starts", "name", "text")
 

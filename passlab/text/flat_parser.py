@@ -15,7 +15,7 @@ location here.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -335,14 +335,6 @@ class FlatParser(Cursor):
         self.i += 2
         return read_string(word) if word[0] == '"' else word
 
-    def attr_key_once(self, values: Container[str]) -> str:
-        """Consume the name of an attribute that none of the `values` has, and its `=`."""
-        first = self.i
-        key = self.attr_key()
-        if key in values:
-            self.error(f"the attribute `{key}` is given twice", self.token_span(first))
-        return key
-
     def at_attr(self) -> bool:
         """Whether an attribute follows: a name and `=`."""
         return self.texts[self.i + 1] == "=" and self.is_key(self.i)
@@ -356,7 +348,7 @@ class FlatParser(Cursor):
             if not self.at_attr():
                 self.fail_expecting("an attribute `name=value`")
             first = self.i
-            key = self.attr_key_once(values)
+            key = self.attr_key()
             values[key] = self.attr_value()
             spans[key] = self.span_from(first)
             more = self.separator(close)

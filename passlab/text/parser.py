@@ -587,7 +587,7 @@ class Parser(FlatParser):
                 self.i += 2
                 device = self.attr_value()
             else:
-                key = self.attr_key_once(values)
+                key = self.attr_key()
                 values[key] = self.attr_value()
             more = self.separator(")")
         return params, values, device

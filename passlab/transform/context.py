@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from passlab.arguments import checked
 from passlab.errors import Diagnostic, PassError, PassTypeError
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from passlab.transform.base import PassRun
 
 _log = logging.getLogger("passlab.transform")
+
+R = TypeVar("R")
 
 
 class Instrument(Protocol):
@@ -258,23 +260,27 @@ class PassContext:
         An instrument whose `run_before_pass` returned gets exactly one of `run_after_pass` and `pass_failed`.
         """
         mod, info = run.module, run.pass_.info
-        with _in_hooks():
-            refusal = self._refusal(mod, info)
+        refusal = _time_hooks(partial(self._refusal, mod, info))
         if refusal is not None:
             self._report_skipped(run, refusal)
             return mod
         pending: list[Any] = []  # instruments whose `run_before_pass` returned, until one of the other two is called
+
+        def before() -> None:
+            for instrument in list(self.instruments):
+                instrument.run_before_pass(mod, info)
+                pending.append(instrument)
+
+        def after() -> None:
+            for instrument in list(self.instruments):
+                if instrument in pending:
+                    pending.remove(instrument)
+                    instrument.run_after_pass(result, info)
+
         try:
-            with _in_hooks():
-                for instrument in list(self.instruments):
-                    instrument.run_before_pass(mod, info)
-                    pending.append(instrument)
+            _time_hooks(before)
             result = body()
-            with _in_hooks():
-                for instrument in list(self.instruments):
-                    if instrument in pending:
-                        pending.remove(instrument)
-                        instrument.run_after_pass(result, info)
+            _time_hooks(after)
         except BaseException as error:
             _call_during_error([(partial(i.pass_failed, mod, info, error), "pass_failed") for i in pending])
             raise
@@ -322,17 +328,25 @@ class _HookTime(threading.local):
 _hook_time = _HookTime()
 
 
-@contextmanager
-def _in_hooks() -> Iterator[None]:
-    _hook_time.depth += 1
-    if _hook_time.depth == 1:
-        _hook_time.started = perf_counter_ns()
+def _time_hooks(hooks: Callable[[], R]) -> R:
+    """Call hooks, and add the time that they take.
+
+    An interrupt may come between any two lines, so what is set back is what was there before. A context manager would
+    leave its mark where the interrupt comes while it is entered.
+    """
+    depth, started = _hook_time.depth, perf_counter_ns()
     try:
-        yield
+        try:
+            _hook_time.depth = depth + 1
+            if depth == 0:
+                _hook_time.started = started
+            return hooks()
+        finally:
+            _hook_time.depth = depth
     finally:
-        _hook_time.depth -= 1
-        if _hook_time.depth == 0:
-            _hook_time.total += perf_counter_ns() - _hook_time.started
+        _hook_time.depth = depth  # again, in case an interrupt prevented the first time
+        if depth == 0:
+            _hook_time.total += perf_counter_ns() - started
 
 
 def hook_nanoseconds() -> int:

@@ -25,7 +25,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory, chrome: Browser) -> tuple[P
 
 def test_it_shows_every_pass(opened):
     page, _ = opened
-    expect(page.locator("h1")).to_contain_text("Recording of")
+    expect(page.locator("h1")).to_contain_text(": InferType, Log")
     expect(page.locator("tbody tr").first).to_contain_text("0 input")
     expect(page.get_by_role("cell", name="3 Fails")).to_be_visible()
 
@@ -39,7 +39,7 @@ def test_a_difference_unfolds_without_a_script(opened):
 
 def test_it_runs_no_script_and_asks_for_nothing(opened):
     page, asked = opened
-    assert page.title().startswith("Recording of")
+    assert ": InferType, Log" in page.title()
     assert page.locator("script, img, iframe, link").count() == 0
     assert [url for url in asked if not url.startswith("file:")] == []
 

@@ -28,6 +28,15 @@ def test_a_run_that_ends_badly_keeps_the_passes_before(tmp_path, fault):
     assert (said in recording.notes[0]) if said else not any("did not end well" in note for note in recording.notes)
 
 
+@pytest.fixture
+def interruptible():
+    """Python's own handler of SIGINT: in a job in the background, the signal is ignored from the start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_keeps_the_passes_before(tmp_path):
     interrupt = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
     interrupt.start()

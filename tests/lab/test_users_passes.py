@@ -95,7 +95,7 @@ PASSES = {
     with_other_parameters: "the parameters of @main",
     that_looks_up: "in `that_looks_up`, test_users_passes.py",
     that_exits: "in `that_exits`, test_users_passes.py",
-    that_returns_nothing: "in `_check_result`",
+    that_returns_nothing: "in `_run`, base.py",
 }
 
 

@@ -33,6 +33,8 @@ ELSEWHERE: dict[str, str] = {
     "annotation.cast_hint": "made by a pass",
     "annotation.with_funcid": "made by a pass",
     "call_lowered": "made by a pass",
+    "contrib.recurrent": "made by importers",
+    "contrib.roi_align": "made by importers",
     "debug": "`relay.debug`, of a Python function",
     "fast_erf": "made by the pass FastMath",
     "fast_exp": "made by the pass FastMath",

@@ -270,7 +270,14 @@ GUTTER = 16  # characters
 
 
 class TextRecordingView(View):
-    """The passes of a dump."""
+    r"""The passes of a dump.
+
+    >>> import passlab.dumps
+    >>> from passlab.display import TextRecordingView
+    >>> dump = "*** IR Dump After DCEPass on f ***\ndefine void @f() {\n  ret void\n}\n"
+    >>> print(TextRecordingView(passlab.dumps.read_text(dump)).title)
+    dump: 1 pass (llvm): 1 unknown
+    """
 
     kind = script = "dump"
     whole = "TextRecording.frame() has a row for each"

@@ -11,6 +11,7 @@ and compared under the contract of that pass, as `lab.validate` does.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -88,8 +89,8 @@ class GuiltyRewrite:
 
 # By code object: that is all a frame knows of its function.
 _WALKS = {
-    rewrite.__code__: ("pre", "name"),
-    remove_lets.__code__: ("pre", "name"),
+    inspect.unwrap(rewrite).__code__: ("pre", "name"),
+    inspect.unwrap(remove_lets).__code__: ("pre", "name"),
 }  # the local variables that hold node and rule
 
 

@@ -97,7 +97,13 @@ class _StepMatches(NamedTuple):
 
 @checked
 class Provenance:
-    """The origins of all nodes of the recorded events. Built in one pass over rewrites and new nodes."""
+    """The origins of all nodes of the recorded events. Built in one pass over rewrites and new nodes.
+
+    >>> mod = passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }")
+    >>> rec = passlab.record(mod, "FoldConstant")
+    >>> print(rec.provenance.maker(rec.output["main"].body.args[1]))
+    <1 FoldConstant: ran, changed>
+    """
 
     @building()
     def __init__(self, events: Sequence[Event]) -> None:

@@ -166,6 +166,7 @@ class Recording(Steps[Event]):
         writer: Callable[..., None] = late("passlab.display.pages.report", "write_html")
         return writer
 
+    @checked
     def named(self, name: str) -> Event | None:
         """Return the pass of an id or a name: steps before passes inside them, the first of several."""
         matches = [event for event in self.events if name in (event.id, event.name)]

@@ -42,7 +42,7 @@ def prospects(mod: IRModule, passes: str | Iterable[Pass] | None = None) -> Tabl
     >>> mod = passlab.parse("def @main(%x: float32) { %x * (1f + 1f) }")
     >>> print(lab.prospects(mod, [transform.FoldConstant(), transform.ToCPS()]))
     pass          opt level  what it would do
-    ------------  ---------  --------------------------------------------------------------------------
+    ------------  ---------  ---------------------------------------------------------------------------------
     FoldConstant          2  removed 2 constants and 1 add; added 1 constant; changed an operand of 1 multiply
     ToCPS                 1  added 1 call; moved 2 nodes
     """

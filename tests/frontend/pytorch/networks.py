@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -117,26 +115,6 @@ class Cell(nn.Module):
         return self.cell(x, state), self.gru(x, state)
 
 
-@case("recurrent", (5, 2, 3))
-class Recurrent(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.lstm = nn.LSTM(3, 4, 2, bidirectional=True)
-        self.gru = nn.GRU(8, 3, bias=False)
-        self.rnn = nn.RNN(3, 2, 2, nonlinearity="relu", batch_first=True)
-
-    def forward(self, x: torch.Tensor) -> Any:
-        x, (h, c) = self.lstm(x)
-        x, g = self.gru(x)
-        return *self.rnn(x), h, c, g
-
-
-@case("projected_states", (4, 2, 3))
-class ProjectedStates(nn.LSTM):
-    def __init__(self) -> None:
-        super().__init__(3, 4, proj_size=2)
-
-
 @case("language_model", ints(10, 2, 5))
 class LanguageModel(nn.Module):
     def __init__(self) -> None:
@@ -162,3 +140,23 @@ class Norms(nn.Module):
 
     def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
         return [layer(x) for layer in self.layers] + [self.rms(x), F.normalize(x, dim=1)]
+
+
+@case("recurrent", (5, 2, 3))
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(3, 4, 2, bidirectional=True)
+        self.gru = nn.GRU(8, 3, bias=False)
+        self.rnn = nn.RNN(3, 2, 2, nonlinearity="relu", batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        x, (h, c) = self.lstm(x)
+        x, g = self.gru(x)
+        return *self.rnn(x), h, c, g
+
+
+@case("projected_states", (4, 2, 3))
+class ProjectedStates(nn.LSTM):
+    def __init__(self) -> None:
+        super().__init__(3, 4, proj_size=2)

@@ -530,6 +530,8 @@ def recurrent(e: GraphEmitter, call: OpCall, data: str, weight: str, recurrent_w
     """LSTM, GRU, RNN."""
     attrs = call.attrs
     given = dict(zip(optional_names(attrs), optional, strict=True))
+    if e.type(call.args[0]).shape[0] == 0:
+        e.refuse("ONNX Runtime ends an empty sequence in zeros, Relay in the state before it")
     if "lengths" in given:
         given["lengths"] = e.cast(given["lengths"], "int32")
     names = [given.get(name, "") for name in ("bias", "lengths", "state", "cell")]
