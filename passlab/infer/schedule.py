@@ -11,24 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from passlab.ir.adt import Clause, Constructor
-from passlab.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Let,
-    Match,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
-from passlab.ir.op import Op
+from passlab.ir.adt import Clause
+from passlab.ir.expr import Call, Expr, Function, Let, Match
+from passlab.ir.walk import CHILDREN
 
 
 class BindLet:
@@ -75,24 +60,8 @@ def _match(node: Match) -> list[Step]:
     return steps
 
 
-_NONE: tuple[Any, ...] = ()
-_STEPS: dict[type, Callable[[Any], tuple[Any, ...] | list[Any]]] = {
-    Var: lambda n: _NONE,
-    Constant: lambda n: _NONE,
-    GlobalVar: lambda n: _NONE,
-    Op: lambda n: _NONE,
-    Constructor: lambda n: _NONE,
-    Call: lambda n: (n.op, *n.args),
-    Tuple: lambda n: n.fields,
-    TupleGetItem: lambda n: (n.tuple_value,),
-    Let: _let,
-    Function: lambda n: (*n.params, n.body),
-    If: lambda n: (n.cond, n.true_branch, n.false_branch),
-    Match: _match,
-    RefCreate: lambda n: (n.value,),
-    RefRead: lambda n: (n.ref,),
-    RefWrite: lambda n: (n.ref, n.value),
-}
+# The children of a node, but for the nodes that bring variables into scope on the way.
+_STEPS: dict[type, Callable[[Any], tuple[Any, ...] | list[Any]]] = {**CHILDREN, Let: _let, Match: _match}
 _MARKS = frozenset((BindLet, EnterFunction, EnterClause))
 
 

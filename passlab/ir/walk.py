@@ -111,7 +111,6 @@ LEAVES = (Var, Constant, GlobalVar, Op, Constructor)
 _LEAVES = frozenset(LEAVES)
 
 
-@checked
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Return the child expressions of a node in evaluation order, binders included.
 

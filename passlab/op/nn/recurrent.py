@@ -340,7 +340,8 @@ def _at(value: Expr, index: int) -> Expr:
 def _halves(bias: Expr | None, rows: int) -> tuple[Expr | None, Expr | None]:
     if bias is None:
         return None, None
-    return _parts(bias, [rows], 0)[0], _parts(bias, [rows], 0)[1]
+    of_data, of_state = _parts(bias, [rows], 0)
+    return of_data, of_state
 
 
 def _parts(value: Expr, borders: Sequence[int], axis: int) -> list[Expr]:

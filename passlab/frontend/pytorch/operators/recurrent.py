@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import TorchNode
@@ -12,29 +13,12 @@ from passlab.ir.expr import Expr
 _GATES = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu": (0,)}
 
 
-@aten("lstm")
-def lstm(
-    n: TorchNode,
-    x: Expr,
-    hx: Sequence[Expr],
-    params: Sequence[Expr],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> list[Expr]:
-    """`contrib.recurrent`, for each layer, on weights with the gates in its order."""
-    return _stack(n, "lstm", x, hx, params, has_biases, num_layers, dropout * train, bidirectional, batch_first)
-
-
-def _plain(mode: str, names: Sequence[str]) -> None:
-    @aten(*names)
-    def plain(
+def _add(mode: str) -> None:
+    @aten(mode)
+    def layers(
         n: TorchNode,
         x: Expr,
-        hx: Expr,
+        hx: Any,
         params: Sequence[Expr],
         has_biases: bool,
         num_layers: int,
@@ -44,11 +28,12 @@ def _plain(mode: str, names: Sequence[str]) -> None:
         batch_first: bool,
     ) -> list[Expr]:
         """`contrib.recurrent`, for each layer, on weights with the gates in its order."""
-        return _stack(n, mode, x, [hx], params, has_biases, num_layers, dropout * train, bidirectional, batch_first)
+        firsts = hx if mode == "lstm" else [hx]  # an LSTM has two states
+        return _stack(n, mode, x, firsts, params, has_biases, num_layers, dropout * train, bidirectional, batch_first)
 
 
-for _mode in ("gru", "rnn_tanh", "rnn_relu"):
-    _plain(_mode, [_mode])
+for _mode in _GATES:
+    _add(_mode)
 
 
 def _stack(
