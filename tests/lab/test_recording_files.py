@@ -15,6 +15,7 @@ from passlab.errors import PassError, PasslabError, PassTypeError
 from passlab.ir import Constant, Function, If, IRModule, TensorType, Var
 from passlab.ir.walk import post_order, rewrite
 from passlab.lab.recordings.recording import Recording, record
+from tests.call_counts import calls_of
 from tests.transform.programs import chain, idle, make, operators, raising, replacing
 
 TO_LOG = replacing("exp", "log", name="ToLog")
@@ -149,6 +150,17 @@ def test_shared_nodes_that_would_change_a_program_are_left_out(tmp_path):
     path.write_text(json.dumps(index))
     back = Recording.load(tmp_path / "rec")
     assert passlab.structural_equal(back.last, passlab.transform.ToANormalForm()(passlab.parse(SIMPLE)))
+
+
+def test_the_work_of_reading_grows_with_the_functions_and_no_faster(tmp_path):
+    """Each function gives back the nodes that it shares, whatever the others share."""
+
+    def work(count):
+        functions = (f"def @f{at}(%x: Tensor[(4), float32]) {{ exp(add(%x, 0f)) }}" for at in range(count))
+        record(passlab.parse("\n".join(functions)), ["InferType", "SimplifyExpr"]).save(tmp_path / f"{count}")
+        return calls_of(lambda: Recording.load(tmp_path / f"{count}"))
+
+    assert work(400) < 5 * work(100)
 
 
 def places(event):

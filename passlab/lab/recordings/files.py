@@ -104,9 +104,9 @@ def _write_parts(
             meta.reference(MODULE_ATTRS, mod.attrs)
             attrs[str(number)] = meta.objects[MODULE_ATTRS].index(mod.attrs)
         typed.append(all(f.checked_type_ is not None for f in mod.functions.values()))
-        if not typed[-1] and (at := [str(at) for at, node in enumerate(_nodes_in_order(mod)) if _has_type_args(node)]):
-            applied[str(number)] = " ".join(at)
         nodes = _nodes_in_order(mod)
+        if not typed[-1] and (at := [str(at) for at, node in enumerate(nodes) if _has_type_args(node)]):
+            applied[str(number)] = " ".join(at)
         shared[str(number)] = {"nodes": len(nodes), "runs": _shared_runs(places, nodes)}
         for place, node in enumerate(nodes):
             places.setdefault(id(node), (number, place))
@@ -443,7 +443,10 @@ def _with_shared_nodes(
 
 
 def _with_nodes(function: Function, same: dict[Expr, Expr]) -> Function:
-    return cast("Function", same[function]) if function in same else rewrite(function, replace=dict(same))
+    """Return a function with other nodes in place of some; `same` may hold nodes of many functions."""
+    if function in same:
+        return cast("Function", same[function])
+    return rewrite(function, replace={node: same[node] for node in post_order(function) if node in same})
 
 
 def _shared_functions(before: IRModule, after: IRModule) -> dict[str, Any]:
