@@ -170,6 +170,8 @@ def test_no_box_of_a_whole_graph_is_covered_by_the_tools(size, chrome):
         }""")
             == []
         )
+        names = page.locator(".pl-short:visible").all_text_contents()
+        assert {name for name in names if name.startswith("conv")} <= {"conv2d"}, "names are whole where there is room"
 
 
 def test_the_gallery_shows_every_view():

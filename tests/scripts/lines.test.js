@@ -25,6 +25,10 @@ test("a result type breaks before any other blank", () => {
   assert.deepEqual(parts("fn (%x: int32 /* the first */) -> Tensor[(1, 2), int32]", 40)[1], "-> Tensor[(1, 2), int32]");
 });
 
+test("a call of one long name breaks behind its bracket, and leaves no semicolon alone", () => {
+  assert.deepEqual(parts("  %4 = negative(%bn_data_moving_mean);", 35), ["  %4 = negative(", "%bn_data_moving_mean);"]);
+});
+
 test("a word that is longer than a line is cut, and no character is lost", () => {
   const text = `"${"x".repeat(100)}"`;
   assert.equal(parts(text, 30).join(""), text);

@@ -41,7 +41,7 @@ FOLD_BOXES = 40  # boxes above which an inner frame starts folded
 LONG = 24  # boxes of a function above which it is drawn in blocks and columns
 STEP = 20  # points by which the widths of boxes in blocks grow, so that similar blocks are laid out once
 FOLD_DEPTH = 5  # frames inside one another of which the innermost start folded
-SIGNATURE = 24  # characters of a function's types
+SIGNATURE = 28  # characters of a function's types, and of what else a folded card says
 
 
 class ProgramSheet:
@@ -101,7 +101,7 @@ class ProgramSheet:
         effects = {root[frame.number] for frame in self.frames if frame.effects}
         return {
             number: [
-                f"{ops[number]} op{'' if ops[number] == 1 else 's'}" if ops[number] else "calls only",
+                f"{ops[number]} op{'' if ops[number] == 1 else 's'}",
                 *(["◆ effects"] if number in effects else []),
             ]
             for number in set(root)
@@ -249,7 +249,7 @@ def _signature(function: Expr) -> str:
         return ""
     result = _brief(function.ret_type or getattr(function.checked_type_, "ret_type", None))
     params = ", ".join(_brief(param.type_annotation or param.checked_type_) for param in function.params)
-    room = max(4, SIGNATURE - len(result))
+    room = max(4, SIGNATURE - len("() → ") - len(result))
     return f"({params if len(params) <= room else f'{params[: room - 1]}…'}) → {result}"
 
 

@@ -257,7 +257,7 @@ class RecordingView(View):
             return f"Skipped: {event.reason}."
         if event.status == "input":
             nodes, calls = count_module(event.after)
-            return f"{sum(calls.values()):,} operators, {nodes:,} nodes."
+            return f"{counted(sum(calls.values()), 'operator')}, {counted(nodes, 'node')}."
         if not event.changed:
             return "Nothing changed."
         if self.is_huge or (self.is_brief and event is not self.events[self.start]):

@@ -9,7 +9,7 @@ import { canFold } from "./graphprogram.js";
 const PAD = 9,
   CHAR = 6.7,
   HEADER = 38; // pixels: of a text's distance to its frame, of a letter, of a card's header
-const MINIATURE = [54, 50]; // pixels of the picture on a folded card
+const MINIATURE = [48, 50]; // pixels of the picture on a folded card
 
 /** As much of a text as there is room for. @param {string} text @param {number} width */
 const cut = (text, width) => {

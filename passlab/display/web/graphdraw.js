@@ -60,16 +60,52 @@ export function drawBox(box, x, y) {
 
 /**
  * A name as it is read from afar: without its namespace, cut to what fits; all names are equally large on the screen.
- * @param {SVGElement} text @param {number} width of what it names @param {number} scale
+ * Returns the width of what is shown.
+ * @param {SVGElement} text @param {number} room for it @param {number} scale
  */
-export function fitText(text, width, scale) {
+export function fitText(text, room, scale) {
   const name = text.getAttribute("data-name") || "",
-    room = Math.floor(((width - 6) * scale) / (CHAR * FAR_SIZE)),
-    hide = room < Math.min(MIN_LENGTH, name.length);
+    letters = Math.floor(((room - 6) * scale) / (CHAR * FAR_SIZE)),
+    hide = letters < Math.min(MIN_LENGTH, name.length);
   text.classList.toggle("pl-hidden", hide);
-  if (hide) return;
-  text.textContent = name.length > room ? `${name.slice(0, room - 1)}…` : name;
+  if (hide) return 0;
+  text.textContent = name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
   text.style.fontSize = `${FAR_SIZE / scale}px`;
+  return 6 + (Math.min(name.length, letters) * CHAR * FAR_SIZE) / scale;
+}
+
+/**
+ * How wide each box of a piece can become: up to the middle between it and the next box of its row, or the edge around all.
+ * @param {number[][]} sides left, top, right and bottom of each @param {number} low @param {number} high the edges
+ */
+export function roomsOf(sides, low, high) {
+  const rows = /** @type {Map<number, number[]>} */ (new Map());
+  sides.forEach(([, top, , bottom], at) => {
+    const y = Math.round(top + bottom),
+      row = rows.get(y);
+    if (row) row.push(at);
+    else rows.set(y, [at]);
+  });
+  const rooms = sides.map(([left, , right]) => right - left);
+  for (const row of rows.values()) {
+    row.sort((one, other) => sides[one][0] - sides[other][0]);
+    row.forEach((at, place) => {
+      const [left, , right] = sides[at],
+        before = place ? (left - sides[row[place - 1]][2]) / 2 - 1 : left - low,
+        after = place + 1 < row.length ? (sides[row[place + 1]][0] - right) / 2 - 1 : high - right;
+      rooms[at] += 2 * Math.max(0, Math.min(before, after));
+    });
+  }
+  return rooms;
+}
+
+/** Draw a box with another width, about its middle. @param {Element} box @param {number} width */
+export function widen(box, width) {
+  const rect = /** @type {Element} */ (box.firstElementChild),
+    now = Number(rect.getAttribute("width"));
+  if (now === width) return;
+  rect.setAttribute("x", String(Number(rect.getAttribute("x")) + (now - width) / 2));
+  rect.setAttribute("width", String(width));
 }
 
 /** The commands of a path. @param {number[]} points a start and three points for each curve */

@@ -2,7 +2,7 @@
 import { Camera } from "./camera.js";
 import { button, el, ICONS, svg } from "./dom.js";
 import { Colours } from "./graphcolours.js";
-import { drawConnector, drawFrame, fitText } from "./graphdraw.js";
+import { drawConnector, drawFrame, fitText, widen } from "./graphdraw.js";
 import { graphKeys, Radius } from "./graphkeys.js";
 import { ProgramLayer } from "./graphlayer.js";
 import { Minimap } from "./graphmap.js";
@@ -40,6 +40,8 @@ export class GraphPane {
     this.shift = false; // whether a tool was clicked with Shift
     this.unfolded = /** @type {Set<string>} */ (new Set()); // repeats that are unfolded
     this.closedGroups = /** @type {Set<number>} */ (new Set()); // groups that are one box
+    this.rooms = /** @type {Map<number, number>} */ (new Map()); // how wide boxes can become
+    this.widened = /** @type {Set<number>} */ (new Set()); // boxes that are wider than they are near
     this.places = /** @type {Map<number, [number, number]>} */ (new Map()); // of boxes that are drawn
     this.selected = -1;
     this.path = /** @type {number[]} */ ([]); // the boxes visited along arrows
@@ -59,12 +61,16 @@ export class GraphPane {
       "div",
       "pl-tools",
       this.colours.legend,
-      this.colours.element,
-      button("unfold every repeat (f)", () => this.toggleAll(), ICONS.fold),
-      button("larger (+)", () => this.zoom(1.25), ICONS.plus),
-      button("smaller (-)", () => this.zoom(0.8), ICONS.minus),
-      button("everything (0)", () => this.fit(), ICONS.fit),
-      button("save as SVG, with Shift as PNG", () => this.save(), ICONS.save),
+      el(
+        "span",
+        "pl-tool-row",
+        this.colours.element,
+        button("unfold every repeat (f)", () => this.toggleAll(), ICONS.fold),
+        button("larger (+)", () => this.zoom(1.25), ICONS.plus),
+        button("smaller (-)", () => this.zoom(0.8), ICONS.minus),
+        button("everything (0)", () => this.fit(), ICONS.fit),
+        button("save as SVG, with Shift as PNG", () => this.save(), ICONS.save),
+      ),
     );
     this.tools.addEventListener(
       "click",
@@ -141,6 +147,7 @@ export class GraphPane {
   onResize() {
     const { clientWidth, clientHeight } = this.canvas;
     if (!clientWidth || !this.data) return;
+    this.element.style.setProperty("--pl-tools", `${this.tools.offsetHeight}px`);
     const other =
       !this.fittedSize ||
       Math.abs(this.fittedSize[0] - clientWidth) > 60 ||
@@ -209,6 +216,7 @@ export class GraphPane {
     this.canvas.classList.toggle("pl-program", program !== null);
     const { pieces, frames, joints } = this.sheet;
     this.boxes = new Map();
+    this.widened.clear();
     this.places = new Map();
     this.arrows = [];
     this.frames = frames.map((frame) => {
@@ -524,13 +532,19 @@ export class GraphPane {
     return this.camera.scale >= FAR;
   }
 
-  /** Show only the names that are readable at a scale. @param {number} scale */
+  /** Show only the names that are readable at a scale; from afar a box is as wide as its name if there is room. @param {number} scale */
   nameBoxes(scale) {
     this.program.nameCards(scale);
-    if (scale >= NEAR || scale < FAR) return;
-    for (const [number, box] of this.boxes) {
-      const name = /** @type {SVGElement | null} */ (box.querySelector(".pl-short"));
-      if (name) fitText(name, this.data.boxes[number][0], scale);
+    const isMiddle = scale < NEAR && scale >= FAR;
+    for (const number of isMiddle ? this.boxes.keys() : this.widened) {
+      const box = this.boxes.get(number),
+        name = /** @type {SVGElement | null} */ (box?.querySelector(".pl-short") ?? null),
+        [width] = this.data.boxes[number];
+      if (!box || !name) continue;
+      const needed = isMiddle ? fitText(name, this.rooms.get(number) ?? width, scale) : 0;
+      widen(box, Math.max(width, needed));
+      if (needed > width) this.widened.add(number);
+      else this.widened.delete(number);
     }
   }
 

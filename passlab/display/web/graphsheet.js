@@ -141,6 +141,20 @@ function extent(column) {
   return [low, high];
 }
 
+/**
+ * The left and right edge of what is around a piece: its innermost frame, or its column with half of the gutters.
+ * @param {Pick<Sheet, "frames" | "columns"> | null} sheet @param {number} x @param {number} y @param {number} width
+ */
+export function edgesAround(sheet, x, y, width) {
+  const inside = (/** @type {number} */ left, /** @type {number} */ right) => left <= x && x + width <= right;
+  const frame = sheet?.frames.findLast(
+      (one) => inside(one.x, one.x + one.width) && one.y <= y && y < one.y + one.height,
+    ),
+    column = sheet?.columns.find(([left, across]) => inside(left - 1, left + across + 1));
+  if (frame) return [frame.x + 4, frame.x + frame.width - 4];
+  return column ? [column[0] - GUTTER / 2 + 4, column[0] + column[1] + GUTTER / 2 - 4] : [x, x + width];
+}
+
 /** Distribute units over columns no higher than `maxHeight`. @param {Unit[]} list @param {number} maxHeight @returns {Unit[][]} */
 function columnsOf(list, maxHeight) {
   const columns = /** @type {Unit[][]} */ ([[]]);

@@ -1,7 +1,8 @@
 // Draws the pieces of a graph: a large one slice by slice, so that the page stays responsive, and at first without
 // details, which are drawn where the view is close.
 import { svg } from "./dom.js";
-import { drawArrow, drawBox, drawCover, drawFrameOfBox, drawGroup, drawLines } from "./graphdraw.js";
+import { drawArrow, drawBox, drawCover, drawFrameOfBox, drawGroup, drawLines, roomsOf } from "./graphdraw.js";
+import { edgesAround } from "./graphsheet.js";
 
 const SLICE = 400,
   LIGHT = 6; // boxes drawn in one go; how many that are drawn without details cost as much as one
@@ -92,7 +93,7 @@ export class Slices {
   }
 
   /** @param {Drawn} piece */
-  draw({ layout, boxes, groups, element, simplified, ends }) {
+  draw({ layout, boxes, groups, x, y, element, simplified, ends }) {
     const { pane } = this,
       { data } = pane;
     const covers = groups.map((number, at) => {
@@ -107,9 +108,13 @@ export class Slices {
     });
     const occupied = boxes.map((number, at) => {
       const [width, height] = data.boxes[number],
-        [x, y] = [layout.at[2 * at], layout.at[2 * at + 1]];
-      return [x - width / 2, y - height / 2, x + width / 2, y + height / 2];
+        [left, top] = [layout.at[2 * at] - width / 2, layout.at[2 * at + 1] - height / 2];
+      return [left, top, left + width, top + height];
     });
+    if (!simplified) {
+      const [low, high] = edgesAround(pane.sheet, x, y, layout.size[0]);
+      roomsOf(occupied, low - x, high - x).forEach((room, at) => pane.rooms.set(boxes[at], room));
+    }
     const lines = simplified
       ? [drawLines(layout.arrows.map((arrow) => arrow[3]))]
       : layout.arrows.map(([source, target, label, points], at) => {

@@ -26,23 +26,27 @@ export function breakLine(text, width) {
 }
 
 /**
- * The best place to break a line before `end`: behind a blank, inside as few brackets as possible, as far right as possible.
+ * The best place to break a line before `end`: behind a blank, inside as few brackets as possible, as far right as
+ * possible; without one behind the last bracket that opens, so that no `;` is left alone.
  * @param {string} text @param {number} start @param {number} end
  */
 function bestBreak(text, start, end) {
   let depth = 0,
-    cut = end,
+    cut = 0,
+    bracket = end,
     lowestCost = Infinity;
   for (let at = start; at < end; at++) {
     const char = text[at];
-    if (char === "(" || char === "[" || char === "{") depth++;
-    else if (char === ")" || char === "]" || char === "}") depth--;
+    if (char === "(" || char === "[" || char === "{") {
+      depth++;
+      if (at > start + (end - start) / 3) bracket = at + 1;
+    } else if (char === ")" || char === "]" || char === "}") depth--;
     else if (char === " " && at > start + (end - start) / 3) {
       const cost = depth + (text[at - 1] === "," ? 0 : text.startsWith("->", at + 1) ? 0.4 : 0.5);
       if (cost <= lowestCost) [cut, lowestCost] = [at + 1, cost];
     }
   }
-  return cut;
+  return cut || bracket;
 }
 
 /** The indentation of the later parts of a line. @param {string} text @param {number} width */
