@@ -73,11 +73,12 @@ def bundle(value: Any, include: Any = None, exclude: Any = None) -> Any:
         return rooms.widgets.show(view)._repr_mimebundle_(include=include, exclude=exclude)
 
 
-def static_twins(view: View) -> dict[str, Any]:
-    """Return the static forms of a view, shown where no widget runs."""
+def static_twins(*views: View) -> dict[str, Any]:
+    """Return the static forms of views, one below the other, shown where no widget runs."""
     with rooms.gc_pause.building():
-        twin = view.twin()
-        html, text = rooms.html.with_shared_styles(twin.html()), twin.for_terminal().text()
+        twins = [view.twin() for view in views]
+        html = rooms.html.with_shared_styles(rooms.html.join([twin.html() for twin in twins]))
+        text = "\n\n".join(twin.for_terminal().text() for twin in twins)
         forms = {"text/html": str(html), "text/plain": text}
         marimo = sys.modules.get("marimo")  # which shows a tab for each form, also for those that it does not know
         return forms if marimo and marimo.running_in_notebook() else {OUTPUT: {"version": 1}, **forms}

@@ -13,6 +13,7 @@ from weakref import WeakSet
 import anywidget
 import traitlets
 from IPython import get_ipython
+from ipywidgets import Box
 
 from passlab.display.nodes import node_of, number_of
 from passlab.display.pages.scripts import script, style
@@ -51,6 +52,8 @@ class ViewWidget(anywidget.AnyWidget):
         self.on_msg(self._on_message)
         self._own_layout = self.layout
         ViewWidget._live.add(self)
+        if (shell := get_ipython()) is not None:
+            shell.display_formatter.mimebundle_formatter.for_type(Box, _box_bundle)
 
     def close(self) -> None:
         """Close the widget and its layout, which would otherwise stay in the kernel's memory."""
@@ -132,6 +135,24 @@ class ViewWidget(anywidget.AnyWidget):
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         return {**(data or {}), **static_twins(self.view)}, metadata
+
+
+def _box_bundle(box: Box, include: Any = None, exclude: Any = None) -> Any:
+    """The forms of a box of ipywidgets: with views in it also their static forms, for a notebook without its kernel."""
+    data = box._repr_mimebundle_(include=include, exclude=exclude)
+    views = [widget.view for widget in _inside(box) if isinstance(widget, ViewWidget)]
+    return {**data, **static_twins(*views)} if views and data else data
+
+
+def _inside(box: Box) -> list[Any]:
+    """The widgets in a box and in the boxes in it, in order."""
+    found, waiting = dict[Any, None](), [box]
+    while waiting:
+        widget = waiting.pop()
+        if widget not in found:
+            found[widget] = None
+            waiting += reversed(getattr(widget, "children", ()))
+    return list(found)
 
 
 def relatives(numbers: list[int], histories: list[dict[int, int]]) -> dict[str, Any]:

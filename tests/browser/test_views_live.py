@@ -38,6 +38,7 @@ def @main(%x: Tensor[(4, 8), float32], %w: Tensor[(8, 8), float32]) {
     "rec.steps[-1].diff()",
     "%vm gate --random 0",
     "%passes gate",
+    "import ipywidgets\nimport passlab.notebook as notebook\nipywidgets.HBox([notebook.show(gate), ipywidgets.VBox([notebook.show(rec)])])",
 ]
 VIEWS = {
     2: "@area",
@@ -46,6 +47,7 @@ VIEWS = {
     5: "nn.dense",
     6: "",
     7: "",
+    8: "FuseOps",
 }  # the cells with a view, and what each shows
 _SAVE = "async () => { await window.jupyterapp.shell.currentWidget.context.save(); }"
 _RESTART = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ipywidgets
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -85,3 +86,16 @@ def test_both_names_of_show_take_values_and_views():
             assert type(show(value)).__name__ == "PipelineWidget"
         with pytest.raises(PassTypeError, match="this value has no view"):
             show(3)
+
+
+def test_a_box_of_ipywidgets_carries_the_static_forms_of_the_views_in_it(running_shell: InteractiveShell) -> None:
+    rec = values()[0]
+    inner = ipywidgets.Tab([widgets.show(rec.output), ipywidgets.Button()])
+    box = ipywidgets.HBox([widgets.show(rec), inner])
+    inner.children = (*inner.children, box)  # a box in itself
+    shown = running_shell.display_formatter.format(box)[0]
+    assert set(shown) == LIVE
+    for value in (rec, rec.output):
+        assert formatters.bundle(value)[0]["text/plain"] in shown["text/plain"]
+    plain = running_shell.display_formatter.format(ipywidgets.HBox([ipywidgets.Button()]))[0]
+    assert set(plain) == LIVE - {"text/html", formatters.OUTPUT}
