@@ -27,14 +27,16 @@ export function addViewCommands(app, palette) {
   });
   for (const [view, { name, commands }] of Object.entries(table))
     for (const [keys, , does] of commands) {
-      const key = /^(?:bind|copy|keep) /.test(keys) ? keys : keys.split(" ")[0].replace("Space", " "),
+      const named = /^(?:bind|copy|keep) /.test(keys), // a command without a key
+        [first] = keys.split(" "),
+        key = named ? keys : first.replace("Space", " "),
         command = commandName(view, does);
       const applies = () =>
         Boolean(lastView?.isConnected) &&
         (view === "every" || lastView?.commands?.current()[0] === view) &&
         Boolean(lastView?.commands?.list.some((one) => one.keys.includes(key)));
       app.commands.addCommand(command, {
-        label: `${does[0].toUpperCase()}${does.slice(1)}`,
+        label: `${does[0].toUpperCase()}${does.slice(1)}${named ? "" : ` (${first})`}`,
         isVisible: applies,
         isEnabled: applies,
         execute: () => void lastView?.commands?.run(key),

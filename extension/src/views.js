@@ -220,7 +220,7 @@ class View extends Panel {
     this.live = live;
     live.hide();
     live.node.addEventListener(BESIDE, this.onBeside);
-    this.insertWidget(0, live);
+    this.insertWidget(1, live);
     this.observer.disconnect();
     this.observer.observe(live.node, { childList: true });
     await live.renderModel(model).catch(() => {}); // it says why in its own place, where the static form is shown
@@ -288,7 +288,7 @@ class View extends Panel {
   takeBack() {
     const { beside, live } = this;
     this.beside = null;
-    if (live) this.insertWidget(0, live);
+    if (live) this.insertWidget(1, live);
     beside?.dispose();
     this.present(this.state);
     this.node.scrollIntoView({ block: "nearest" });

@@ -79,9 +79,9 @@ def test_the_commands_of_the_view_that_had_the_focus_stand_in_the_palette(page: 
     view = page.cell(2).locator(".pl-pipeline")
     view.focus()
     page.page.keyboard.press("g")
-    assert page.page.evaluate(RUN, "Last pass") == 1
+    assert page.page.evaluate(RUN, "Last pass (G)") == 1  # it says the key of the view
     expect(view.locator(".pl-step-name")).to_have_text("ToANormalForm")
-    assert page.page.evaluate(RUN, "Next kernel") == 0  # of the stepper, which is not shown
+    assert page.page.evaluate(RUN, "Next kernel (m)") == 0  # of the stepper, which is not shown
 
 
 def test_find_and_the_palette_do_not_reach_the_notebook(page: LabPage) -> None:
