@@ -36,7 +36,6 @@ def _identity_kernel(attrs: Attrs, data: Array) -> Array:
 
 
 def _mark(name: str, doc: str, record: type[Attrs] | None = None, **facts: Any) -> Op:
-    facts.setdefault("example", f"{name}(%x)")
     facts.setdefault("edge_cases", on_one(name))
     facts.setdefault("shapes", "any value -> the same")
     facts.setdefault("source", "Relay")
@@ -61,14 +60,12 @@ compiler_begin = _mark(
     "Mark a value that enters a region for another compiler.",
     COMPILER,
     edge_cases=on_one("annotation.compiler_begin", 'compiler="c"'),
-    example='annotation.compiler_begin(%x, compiler="dnnl")',
 )
 compiler_end = _mark(
     "annotation.compiler_end",
     "Mark a value that leaves a region for another compiler.",
     COMPILER,
     edge_cases=on_one("annotation.compiler_end", 'compiler="c"'),
-    example='annotation.compiler_end(%x, compiler="dnnl")',
 )
 stop_fusion = _mark(
     "annotation.stop_fusion",
@@ -96,7 +93,6 @@ cast_hint = _mark(
     attrs("CastHintAttrs", dtype("dtype", doc="the sufficient dtype")),
     shapes="S -> S",
     edge_cases=on_one("annotation.cast_hint", 'dtype="int8"'),
-    example='annotation.cast_hint(%x, dtype="int8")',
     layout=layout_rules.elementwise,
 )
 
@@ -198,7 +194,6 @@ on_device = _mark(
     ),
     non_computational=True,
     edge_cases=("on_device(%x: (2, 3))", "on_device(%x: (0, 3), constrain_result=True)"),
-    example="on_device(%x, constrain_result=True)",
     layout=layout_rules.elementwise,
 )
 
@@ -225,7 +220,6 @@ on_device = _mark(
     ),
     source="Relay",
     edge_cases=on_one("device_copy", "src_virtual_device=None, dst_virtual_device=None"),
-    example="device_copy(%x, src_virtual_device=None, dst_virtual_device=None)",
     layout=layout_rules.elementwise,
 )
 def device_copy(attrs: Attrs, data: Array) -> Array:
@@ -270,7 +264,6 @@ def _simulated_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
         "relay.op.annotation.simulated_quantize(%x: (), 0.5f, -4f, 3f, kind=2)",
         "relay.op.annotation.simulated_quantize(%x: (0, 3), 0.5f, -4f, 3f, kind=1)",
     ),
-    example="relay.op.annotation.simulated_quantize(%x, %v, %v, %v, kind=1)",
     no_gradient=QUANTIZED,
 )
 def simulated_quantize(attrs: Attrs, data: Array, dom_scale: Array, clip_min: Array, clip_max: Array) -> Array:

@@ -162,10 +162,9 @@ def binary(name: str, kernel: Kernel, doc: str, *, level: int, warns: bool = Tru
     """Declare an operator on two tensors of one dtype that broadcast, with a result of that dtype."""
     facts.setdefault("relation", broadcast)
     facts.setdefault("layout", layout_rules.broadcast)
-    example = f"{name}(%x, %y)"
-    return operator(
-        name, ("lhs", "rhs"), pattern=OpPattern.BROADCAST, level=level, warns=warns, doc=doc, example=example, **facts
-    )(kernel)
+    return operator(name, ("lhs", "rhs"), pattern=OpPattern.BROADCAST, level=level, warns=warns, doc=doc, **facts)(
+        kernel
+    )
 
 
 add = binary(

@@ -40,7 +40,6 @@ def _cast_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
         'cast(%x: (0, 3), dtype="bool")',
         'cast(%x: (7), dtype="uint8")',
     ),
-    example='cast(%x, dtype="int32")',
     layout=layout_rules.elementwise,
     precision=Precision.FOLLOW,
     traits=Trait.KEEPS_WHOLE,
@@ -74,7 +73,6 @@ def _cast_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
         "cast_like(%x: (), %y: (2) float32)",
         "cast_like(%x: (0, 3), %y: (0) bool)",
     ),
-    example="cast_like(%x, %y)",
     layout=layout_rules.elementwise,
     precision=Precision.FOLLOW,
 )
@@ -114,7 +112,6 @@ def _reinterpret_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
         'reinterpret(%x: () int64, dtype="float64")',
         'reinterpret(%x: (0, 3) int8, dtype="uint8")',
     ),
-    example='reinterpret(%x, dtype="int32")',
     layout=layout_rules.elementwise,
     no_gradient="it reads the bits of numbers as other numbers, which is not a differentiable function",
 )

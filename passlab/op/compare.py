@@ -98,7 +98,6 @@ def _where_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "where(%c: (0, 3) bool, %x: (0, 3), %y: (1, 3))",
         "where(%c: (2, 3) float32, %x: (2, 3), %y: ())",
     ),
-    example="where(%c, %x, %y)",
     layout=layout_rules.broadcast,
     precision=Precision.FOLLOW,
 )

@@ -54,7 +54,6 @@ def _filled_operator(name: str, value: int, doc: str) -> Op:
         shapes="-> shape",
         source=f"np.{name}",
         edge_cases=tuple(f'{name}(shape={shape}, dtype="T")' for shape in ([2, 3], [], [0, 3])),
-        example=f'{name}(shape=[2, 3], dtype="float32")',
     )(kernel)
 
 
@@ -79,7 +78,6 @@ def _filled_like(name: str, fill: Callable[[Array], Array], doc: str) -> Op:
         out=False,
         doc=doc,
         gradient=gradient,
-        example=f"{name}(%x)",
     )(kernel)
 
 
@@ -123,7 +121,6 @@ def _full_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     shapes="fill_value () -> shape",
     source="np.full",
     edge_cases=("full(%v: (), shape=[2, 3])", 'full(%v: (), shape=[], dtype="int32")', "full(%v: (), shape=[0, 3])"),
-    example='full(%v, shape=[2, 3], dtype="float32")',
     precision=Precision.FOLLOW,
 )
 def full(attrs: Attrs, fill_value: Array) -> Array:
@@ -154,7 +151,6 @@ def _full_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     shapes="data S, fill_value () -> S",
     source="np.full_like",
     edge_cases=("full_like(%x: (2, 3), %v: ())", "full_like(%x: (), %v: () float32)", "full_like(%x: (0, 3), %v: ())"),
-    example="full_like(%x, %v)",
     layout=layout_rules.elementwise,
 )
 def full_like(attrs: Attrs, data: Array, fill_value: Array) -> Array:

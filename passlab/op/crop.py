@@ -62,8 +62,8 @@ def _crop_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     source="TensorFlow's crop_and_resize",
     edge_cases=(
         (
-            "image.crop_and_resize(%x: (2, 1, 3, 4), %b: (2, 4) float32 = [[0, 0, 1, 1], [0.2, 0.1, 0.7, 1.5]], "
-            "%i: (2) int32 = [1, 0], crop_size=[2, 3])"
+            "image.crop_and_resize(%x: (2, 1, 3, 4), %boxes: (2, 4) float32 = [[0, 0, 1, 1], [0.2, 0.1, 0.7, 1.5]], "
+            "%indices: (2) int32 = [1, 0], crop_size=[2, 3])"
         ),
         (
             "image.crop_and_resize(%x: (1, 3, 4, 2), %b: (1, 4) float32 = [[0, 0, 1, 1]], %i: (1) int32 = [0], "
@@ -75,7 +75,6 @@ def _crop_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
             'crop_size=[20, 1], layout="NHWC")'
         ),
     ),
-    example="image.crop_and_resize(%x, %boxes, %indices, crop_size=[8, 8])",
     layout=layout_rules.OneLayout(ends=True),
 )
 def crop_and_resize(attrs: Attrs, data: Array, boxes: Array, box_indices: Array, *, out: Array | None = None) -> Array:

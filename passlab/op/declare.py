@@ -34,7 +34,7 @@ from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.op import Op, OpCall, OpPattern, OpSpec, Precision, Relation, declare_op, loaded_op
 from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.op.dtypes import Array
-from passlab.op.edge_cases import relation_defaults
+from passlab.op.edge_cases import example, relation_defaults
 
 _TILE = 256  # elements along both axes
 _PADDING = 16  # elements between the rows of a tile: rows a power of two apart would share the same few cache lines
@@ -102,7 +102,9 @@ def operator(
         raw = kernel if out else with_out(kernel)
         shapes, edge_cases = relation_defaults(name, inputs, relation)
         facts.setdefault("shapes", shapes)
-        facts.setdefault("edge_cases", edge_cases)
+        edge_cases = facts.setdefault("edge_cases", edge_cases)
+        if edge_cases:
+            facts.setdefault("example", example(edge_cases[0]))
         facts.setdefault("source", "NumPy")
         doc = facts.pop("doc", None) or kernel.__doc__ or ""
         spec = OpSpec(

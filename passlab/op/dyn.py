@@ -80,7 +80,6 @@ def _filled_operator(name: str, value: int, doc: str) -> Op:
             f'{name}(%s: (2) int64 = [2, 3], shape=None, dtype="T")', f'{name}(%s: (0) int64, shape=None, dtype="T")',
             f'{name}(%s: (2) int32 = [0, 3], shape=None, dtype="T")',
         ),
-        example=f'{name}(%shape, shape=None, dtype="float32")',
     )(kernel)  # fmt: skip
 
 
@@ -104,11 +103,10 @@ def _full_shape(attrs: Attrs, fill_value: Array, shape: Array) -> Type:
     shapes="fill_value (), shape (rank) -> shape",
     source="np.full",
     edge_cases=(
-        'dyn.full(%v: (), %s: (2) int64 = [2, 3], shape=None, dtype="T")',
+        'dyn.full(%v: (), %shape: (2) int64 = [2, 3], shape=None, dtype="T")',
         'dyn.full(%v: (), %s: (2) int32 = [0, 3], shape=None, dtype="T")',
         'dyn.full(%v: (), %s: (0) int64, shape=None, dtype="T")',
     ),
-    example='dyn.full(%v, %shape, shape=None, dtype="float32")',
     precision=Precision.FOLLOW,
 )  # fmt: skip
 def full(attrs: Attrs, fill_value: Array, shape: Array) -> Array:
@@ -174,11 +172,11 @@ reshape = _data_and_vector(
     shapes="data (...), newshape (rank) -> newshape",
     source="np.reshape, with Relay's codes",
     edge_cases=(
-        "dyn.reshape(%x: (2, 3), %s: (2) int64 = [3, -1], newshape=[])",
+        "dyn.reshape(%x: (2, 3), %shape: (2) int64 = [3, -1], newshape=[])",
         "dyn.reshape(%x: (1), %s: (0) int32, newshape=[])",
         "dyn.reshape(%x: (0, 3), %s: (2) int64 = [0, 3], newshape=[])",
     ),
-    example="dyn.reshape(%x, %shape, newshape=[])", traits=Trait.RESHAPES | Trait.MOVES,
+    traits=Trait.RESHAPES | Trait.MOVES,
 )  # fmt: skip
 
 squeeze = _data_and_vector(
@@ -188,10 +186,9 @@ squeeze = _data_and_vector(
     shapes="data (..., 1, ...), axes (k) -> (..., ...)",
     source="np.squeeze",
     edge_cases=(
-        "dyn.squeeze(%x: (1, 3, 1), %a: (1) int64 = [-1], axis=[])",
+        "dyn.squeeze(%x: (1, 3, 1), %axes: (1) int64 = [-1], axis=[])",
         "dyn.squeeze(%x: (1, 0), %a: (1) int32 = [0], axis=[])",
     ),
-    example="dyn.squeeze(%b, %axes, axis=[])",
 )  # fmt: skip
 
 
@@ -211,7 +208,6 @@ broadcast_to = _data_and_vector(
         "dyn.broadcast_to(%x: (3, 1), %s: (3) int64 = [2, 3, 4], shape=None)",
         "dyn.broadcast_to(%x: (1, 3), %s: (2) int32 = [0, 3], shape=None)",
     ),
-    example="dyn.broadcast_to(%x, %shape3, shape=None)",
 )  # fmt: skip
 
 
@@ -238,11 +234,10 @@ expand_dims = _data_and_vector(
     shapes="data (...), axis () -> (..., 1, ...)",
     source="np.expand_dims",
     edge_cases=(
-        "dyn.expand_dims(%x: (2, 3), %a: () int64 = -1)",
+        "dyn.expand_dims(%x: (2, 3), %axis: () int64 = -1)",
         "dyn.expand_dims(%x: (), %a: () int64 = 0, num_newaxis=2)",
         "dyn.expand_dims(%x: (0, 3), %a: () int64 = 1)",
     ),
-    example="dyn.expand_dims(%x, %axis)",
 )  # fmt: skip
 
 
@@ -258,11 +253,10 @@ tile = _data_and_vector(
     shapes="data (d0, ...), reps (rank) -> (d0 * reps[0], ...)",
     source="np.tile",
     edge_cases=(
-        "dyn.tile(%x: (2, 3), %r: (2) int64 = [2, 1], reps=[])",
+        "dyn.tile(%x: (2, 3), %reps: (2) int64 = [2, 1], reps=[])",
         "dyn.tile(%x: (2, 3), %r: (3) int32 = [2, 0, 1], reps=[])",
         "dyn.tile(%x: (2, 3), %r: (2) float32 = [1, 3], reps=[])",
     ),
-    example="dyn.tile(%x, %reps, reps=[])",
 )  # fmt: skip
 
 
@@ -300,12 +294,11 @@ def _slice_shape(attrs: Attrs, data: Array, *bounds: Array) -> Type:
     shapes="data (d0, ...), begin, end, strides (rank) -> (ceil((end - begin) / strides), ...)",
     source="NumPy's basic slicing",
     edge_cases=(
-        ("dyn.strided_slice(%x: (4, 5), %b: (2) int64 = [-1, 1], %e: (2) int64 = [-5, 99], %s: (2) int64 = [-2, "
-        "2], begin=None, end=None, strides=None, axes=None)"),
+        ("dyn.strided_slice(%x: (4, 5), %begin: (2) int64 = [-1, 1], %end: (2) int64 = [-5, 99], "
+        "%strides: (2) int64 = [-2, 2], begin=None, end=None, strides=None, axes=None)"),
         ("dyn.strided_slice(%x: (3), %b: (1) int32 = [1], %e: (1) int32 = [1], %s: (1) int32 = [1], begin=None, "
         'end=None, strides=None, slice_mode="size", axes=None)'),
     ),
-    example="dyn.strided_slice(%x, %begin, %end, %strides, begin=None, end=None, strides=None, axes=None)",
     precision=Precision.FOLLOW,
 )  # fmt: skip
 def strided_slice(attrs: Attrs, data: Array, begin: Array, end: Array, strides: Array) -> Array:
@@ -336,7 +329,6 @@ def _topk_shape(attrs: Attrs, data: Array, k: Array) -> Type:
         'dyn.topk(%x: (3, 2), %k: () int64 = 1, k=None, axis=0, is_ascend=True, ret_type="values")',
         'dyn.topk(%x: (0, 3), %k: () int32 = 2, k=None, axis=1, dtype="int32")',
     ),
-    example='dyn.topk(%x, %k, k=None, dtype="int32")',
 )  # fmt: skip
 def topk(attrs: Attrs, data: Array, k: Array) -> ArrayOrArrays:
     """The k largest elements along one dimension in sorted order, with their indices; k is a scalar tensor."""
@@ -366,7 +358,6 @@ def _one_hot_result(attrs: Attrs, indices: Array, on_value: Array, off_value: Ar
         'dyn.one_hot(%i: (2, 2) int32 = [[0, 1], [5, -1]], %v: (), %w: (), %d: () int32 = 3, depth=0, dtype="T")',
         'dyn.one_hot(%i: (0) int32, %v: (), %w: (), %d: () int32 = 2, depth=0, axis=0, dtype="T")',
     ),
-    example='dyn.one_hot(%i, %v, %v, %k, depth=0, dtype="float32")',
 )  # fmt: skip
 def one_hot(attrs: Attrs, indices: Array, on_value: Array, off_value: Array, depth: Array) -> Array:
     """A vector of length `depth` for each index, with `on_value` at the index and `off_value` elsewhere."""
@@ -400,7 +391,6 @@ def _dense_shape(attrs: Attrs, indices: Array, values: Array, default: Array, ou
         "dyn.sparse_to_dense(%i: (2, 2) int32 = [[0, 1], [1, 0]], %v: (2), %d: (), %s: (2) int64 = [2, 3])",
         "dyn.sparse_to_dense(%i: (2) int64 = [0, 3], %v: (2), %d: (), %s: (1) int32 = [4])",
     ),
-    example="dyn.sparse_to_dense(%i, %v3, %v, %n1)",
 )  # fmt: skip
 def sparse_to_dense(
     attrs: Attrs, sparse_indices: Array, sparse_values: Array, default_value: Array, output_shape: Array

@@ -50,6 +50,15 @@ def varies_dtype(edge: str) -> bool:
     return '"T"' in edge or any(dtype in ("", "T") for _, _, dtype, _ in _VARIABLE.findall(edge))
 
 
+def example(edge: str) -> str:
+    """Return an edge case as a plain call in Relay text: what a reader sees, and what inference parses.
+
+    >>> example('take(%x: (2, 3), %i: (2) int32 = [0, 7], axis=-1)')
+    'take(%x, %i, axis=-1)'
+    """
+    return _VARIABLE.sub(r"%\1", edge).replace('"T"', '"float32"')
+
+
 def program(edge: str, dtype: str = "float32") -> EdgeProgram:
     """Return an edge case as a program in which `dtype` stands for each dtype that is left open."""
     variables: list[Variable] = []

@@ -172,7 +172,6 @@ def _fit_shape(
         'einsum((%x: (0, 3), %y: (3, 2)), equation="ij,jk->ik")',
         'einsum((%x: (3, 3),), equation="ii->i")',
     ),
-    example='einsum((%x, %t), equation="ij,jk->ik")',
 )
 def einsum(attrs: Attrs, data: tuple[Array, ...]) -> Array:
     """Sums of products of tensors along named dimensions."""

@@ -61,7 +61,6 @@ def _rounding_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 def elementwise(name: str, kernel: Callable[..., Any], doc: str, *, level: int, **facts: Any) -> Op:
     """Declare an operator on one tensor that keeps its type."""
     kernel.__doc__ = doc
-    facts.setdefault("example", f"{name}(%x)")
     facts.setdefault("layout", layout_rules.elementwise)
     return operator(name, ("data",), relation=identity, pattern=OpPattern.ELEMWISE, level=level, **facts)(kernel)
 
@@ -408,7 +407,6 @@ def _bound_in_dtype(value: float, dtype: np.dtype[Any]) -> Any:
         "clip(%x: (0, 3), a_min=0f, a_max=6f)",
         "clip(%x: (3), a_min=3f, a_max=1f)",
     ),
-    example="clip(%x, a_min=0f, a_max=6f)",
     layout=layout_rules.elementwise,
     precision=Precision.FOLLOW,
     traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE | Trait.CLAMPS,

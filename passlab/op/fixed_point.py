@@ -59,7 +59,6 @@ def _multiply_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
         "fixed_point_multiply(%x: () int32, multiplier=1395864371, shift=-2)",
         "fixed_point_multiply(%x: (0, 3) int32, multiplier=1, shift=0)",
     ),
-    example="fixed_point_multiply(%i, multiplier=1073741824, shift=1)",
     layout=layout_rules.elementwise,
 )
 def fixed_point_multiply(attrs: Attrs, data: Array) -> Array:
@@ -108,7 +107,6 @@ def _per_axis_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
             "%r: (2) int32 = [2, 0], axes=[1])"
         ),
     ),
-    example="fixed_point_multiply_per_axis(%ii, %m, %s, %s, is_rshift_required=True, axes=[0])",
 )
 def fixed_point_multiply_per_axis(
     attrs: Attrs, data: Array, fp_multiplier: Array, left_shift: Array, right_shift: Array

@@ -97,7 +97,6 @@ def _take_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
         "take(%x: (2, 3), %i: (0) int32, axis=0)",
         "take(%x: (2, 3, 2), %i: (2, 1) int32 = [[0], [2]], axis=1, batch_dims=1)",
     ),
-    example="take(%x, %i, axis=0)",
     precision=Precision.FOLLOW,
 )
 def take(attrs: Attrs, data: Array, indices: Array) -> Array:
@@ -167,7 +166,6 @@ def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array,
         "gather(%x: (2, 3), %i: (1, 3) int64 = [[1, -1, 0]], axis=0)",
         "gather(%x: (2, 3), %i: (0, 3) int32, axis=0)",
     ),
-    example="gather(%x, %i, axis=0)",
 )
 def gather(attrs: Attrs, data: Array, indices: Array) -> Array:
     """For each position in `indices`, the element of `data` at that position with the index along `axis` replaced."""
@@ -218,7 +216,6 @@ def _gather_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
         "gather_nd(%x: (2, 3), %i: (1, 0) int64)",
         "gather_nd(%x: (2, 3), %i: (1, 2) int32 = [[1, 2]], batch_dims=1)",
     ),
-    example="gather_nd(%x, %n)",
 )
 def gather_nd(attrs: Attrs, data: Array, indices: Array) -> Array:
     """Select elements or slices by multi-dimensional indices: `indices[:, ...]` is one index into `data`."""
@@ -265,7 +262,6 @@ def _adv_index_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
         "adv_index((%x: (2, 3), %i: (2) int32 = [0, 1], %j: (2, 1) int64 = [[2], [-1]]))",
         "adv_index((%x: (2, 3), %i: (0) int32))",
     ),
-    example="adv_index((%x, %i, %i))",
 )
 def adv_index(attrs: Attrs, inputs: tuple[Array, ...]) -> Array:
     """NumPy's advanced indexing: the first field of `inputs`, indexed along its first dimensions by the others."""
@@ -327,7 +323,6 @@ def _one_hot_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
         'one_hot(%i: () int64 = 1, %v: (), %w: (), depth=2, axis=0, dtype="T")',
         'one_hot(%i: (0) int32, %v: (), %w: (), depth=2, dtype="T")',
     ),
-    example='one_hot(%i, %v, %v, depth=3, dtype="float32")',
 )
 def one_hot(attrs: Attrs, indices: Array, on_value: Array, off_value: Array) -> Array:
     """A vector for each index, with `on_value` at the index and `off_value` elsewhere; an index may be out of range."""
@@ -358,7 +353,6 @@ def _argwhere_shape(attrs: Attrs, condition: Array) -> Type:
     shapes="S of rank r -> (count, r)",
     source="np.argwhere",
     edge_cases=("argwhere(%c: (2, 3))", "argwhere(%c: ())", "argwhere(%c: (0, 3))"),
-    example="argwhere(%c)",
 )
 def argwhere(attrs: Attrs, condition: Array) -> Array:
     """The indices of the nonzero elements, one row for each, in order."""
@@ -389,11 +383,10 @@ def _unravel_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     shapes="indices I, shape (r) -> (r, I)",
     source="np.unravel_index",
     edge_cases=(
-        "unravel_index(%i: (3) int32 = [0, 3, 5], %s: (2) int32 = [2, 3])",
+        "unravel_index(%i: (3) int32 = [0, 3, 5], %shape: (2) int32 = [2, 3])",
         "unravel_index(%i: () int64 = 4, %s: (2) int64 = [2, 3])",
         "unravel_index(%i: (0) int32, %s: (2) int32 = [2, 3])",
     ),
-    example="unravel_index(%i, %shape)",
 )
 def unravel_index(attrs: Attrs, data: Array, shape: Array) -> Array:
     """The multi-dimensional indices, in a tensor of `shape`, of the elements with the flat indices `data`."""

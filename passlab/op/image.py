@@ -140,7 +140,6 @@ def _declare_resize(rank: int) -> Op:
         shapes=f"(N, C, {spatial}) -> (N, C, size)",
         source="ONNX's Resize; Keys (1981) for cubic",
         edge_cases=_resize_edge_cases(name, rank),
-        example=f"{name}(%x, size={[8] * rank})",
         doc=f"Resize along {rank} spatial ax{'e' if rank > 1 else 'i'}s, by the coordinates of ONNX's Resize.",
     )(partial(_resize_kernel, rank))
 
@@ -201,7 +200,6 @@ def _dilation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
             'kernel_layout="HWI")'
         ),
     ),
-    example="image.dilation2d(%x, %w)",
 )
 def dilation2d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Greyscale dilation: the maximum over a window of data plus weight, channel by channel."""
@@ -247,10 +245,9 @@ def _affine_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     shapes="(N, 2, 3) -> (N, 2, H, W)",
     source="Jaderberg et al., Spatial transformer networks (2015)",
     edge_cases=(
-        "image.affine_grid(%x: (2, 2, 3), target_shape=[2, 3])",
+        "image.affine_grid(%theta: (2, 2, 3), target_shape=[2, 3])",
         "image.affine_grid(%x: (0, 2, 3), target_shape=[2, 3])",
     ),
-    example="image.affine_grid(%theta, target_shape=[8, 8])",
 )
 def affine_grid(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """The positions (x, y) in -1..1 to which affine matrices map the corner-aligned pixels of an image."""
@@ -309,14 +306,13 @@ def _grid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     shapes="data (N, C, H, W), grid (N, 2, OH, OW) -> (N, C, OH, OW)",
     source="Jaderberg et al., Spatial transformer networks (2015)",
     edge_cases=(
-        "image.grid_sample(%x: (1, 2, 3, 4), %g: (1, 2, 2, 2) T = [[[[-1, 0.3], [0.9, 1]], [[0, 0.25], [-2, 1]]]])",
+        "image.grid_sample(%x: (1, 2, 3, 4), %grid: (1, 2, 2, 2) T = [[[[-1, 0.3], [0.9, 1]], [[0, 0.25], [-2, 1]]]])",
         (
             "image.grid_sample(%x: (1, 2, 3, 4), %g: (1, 2, 1, 2) T = [[[[-1, 0.3]], [[0.25, -2]]]], "
             'method="nearest", padding_mode="border", '
             "align_corners=False)"
         ),
     ),
-    example="image.grid_sample(%x, %grid)",
 )
 def grid_sample(attrs: Attrs, data: Array, grid: Array, *, out: Array | None = None) -> Array:
     """Samples of images at positions (x, y[, z]) in -1..1, as in PyTorch's grid_sample."""
@@ -383,7 +379,6 @@ def _dynamic_resize_shape(attrs: Attrs, data: Array, size: Array, roi: Array) ->
             "size=None, roi=None)"
         ),
     ),
-    example="dyn.image.resize2d(%x, %size, %roi)",
     no_gradient=DYNAMIC_SIZE,
 )
 def dynamic_resize2d(attrs: Attrs, data: Array, size: Array, roi: Array, *, out: Array | None = None) -> Array:

@@ -124,7 +124,6 @@ def _concatenate_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "concatenate((%x: (0, 3), %y: (2, 3)))",
         "concatenate((%x: (3),))",
     ),
-    example="concatenate((%x, %x), axis=1)",
     layout=layout_rules.join,
     precision=Precision.FOLLOW,
 )
@@ -167,7 +166,6 @@ def _stack_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "stack((%x: (), %y: ()), axis=0)",
         "stack((%x: (0, 3),), axis=1)",
     ),
-    example="stack((%x, %x), axis=0)",
 )
 def stack(attrs: Attrs, data: tuple[Array, ...], *, out: Array | None = None) -> Array:
     """Join tensors of one shape along a new dimension."""
@@ -236,7 +234,6 @@ def _split_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "split(%x: (5), indices_or_sections=[0, 2, 2])",
         "split(%x: (0, 4), indices_or_sections=2, axis=1)",
     ),
-    example="split(%x, indices_or_sections=2)",
     layout=layout_rules.split,
     precision=Precision.FOLLOW,
 )
@@ -307,7 +304,6 @@ def _grids(grid: OpCall) -> TupleWrapper:
         "meshgrid((%x: (), %y: (2)))",
         "meshgrid((%x: (0), %y: (2)))",
     ),
-    example="meshgrid((%v, %v))",
 )
 def meshgrid(attrs: Attrs, data: tuple[Array, ...]) -> tuple[Array, ...]:
     """Coordinate grids: one tensor for each vector of the tuple, each varying along its own dimension."""

@@ -58,7 +58,6 @@ def _layout_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         'layout_transform(%x: (1, 4, 2, 3), src_layout="NCHW", dst_layout="NCHW2c")',
         'layout_transform(%x: (0, 4, 2, 3), src_layout="NCHW", dst_layout="HWCN")',
     ),
-    example='layout_transform(%im, src_layout="NCHW", dst_layout="NHWC")',
 )
 def layout_transform(attrs: Attrs, data: Array) -> Array:
     """Convert a tensor from one data layout to another."""

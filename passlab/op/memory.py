@@ -172,7 +172,6 @@ shape_of = operator(
     shapes="(d0, ..., dn) -> (n + 1)",
     source="ndarray.shape",
     edge_cases=on_one("vm.shape_of", 'dtype="int64"'),
-    example='vm.shape_of(%x, dtype="int64")',
 )(shape_of_array)
 
 
@@ -205,10 +204,9 @@ def _reshape_tensor_shape(attrs: Attrs, data: Array, shape: Array) -> Type:
     shapes="data (...), shape (rank) -> shape",
     source="np.reshape",
     edge_cases=(
-        "vm.reshape_tensor(%x: (2, 3), %s: (2) int64 = [3, 2], newshape=[3, 2])",
+        "vm.reshape_tensor(%x: (2, 3), %shape: (2) int64 = [3, 2], newshape=[3, 2])",
         "vm.reshape_tensor(%x: (0, 3), %s: (1) int64 = [0], newshape=[0])",
     ),
-    example="vm.reshape_tensor(%x, %shape, newshape=[3, 2])",
 )
 def reshape_tensor(attrs: Attrs, data: Array, shape: Array) -> Array:
     """Reinterpret a tensor in the shape that a vector holds, without a copy. Raises `RunError` if it does not fit."""

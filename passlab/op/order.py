@@ -58,7 +58,6 @@ def _transpose_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "transpose(%x: (), axes=None)",
         "transpose(%x: (0, 3), axes=[1, 0])",
     ),
-    example="transpose(%x, axes=[1, 0])",
     layout=layout_rules.transpose_to,
     precision=Precision.FOLLOW,
     traits=Trait.MOVES,
@@ -97,7 +96,6 @@ def _reverse_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     shapes="S -> S",
     source="np.flip",
     edge_cases=("reverse(%x: (2, 3), axis=-1)", "reverse(%x: (3), axis=0)", "reverse(%x: (0, 3), axis=0)"),
-    example="reverse(%x, axis=0)",
     layout=layout_rules.along(),
     traits=Trait.MOVES,
 )
@@ -143,11 +141,10 @@ def _reverse_sequence_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     shapes="data S, seq_lengths (S[batch_axis]) -> S",
     source="TensorFlow's reverse_sequence",
     edge_cases=(
-        "reverse_sequence(%x: (2, 4), %n: (2) int32 = [2, 9], seq_axis=1, batch_axis=0)",
+        "reverse_sequence(%x: (2, 4), %lengths: (2) int32 = [2, 9], seq_axis=1, batch_axis=0)",
         "reverse_sequence(%x: (3, 2), %n: (2) int64 = [0, 3], seq_axis=0, batch_axis=-1)",
         "reverse_sequence(%x: (0, 3), %n: (0) int32)",
     ),
-    example="reverse_sequence(%x, %lengths)",
 )
 def reverse_sequence(attrs: Attrs, data: Array, seq_lengths: Array) -> Array:
     """Reverse the first `seq_lengths[b]` elements of each batch b along one dimension; longer lengths mean all."""
@@ -186,7 +183,6 @@ def _permutation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
         "invert_permutation(%p: (0) int64)",
         "invert_permutation(%p: (1) int64 = [0])",
     ),
-    example="invert_permutation(%p)",
 )
 def invert_permutation(attrs: Attrs, data: Array) -> Array:
     """The inverse of a permutation of 0..n-1. Raises `RunError` if `data` is not a permutation."""

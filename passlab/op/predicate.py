@@ -46,7 +46,6 @@ def _predicate(name: str, function: Callable[..., Any], on_integers: bool, doc: 
         shapes="S -> S of bool",
         source=f"np.{name}",
         edge_cases=on_one(name),
-        example=f"{name}(%x)",
         doc=doc,
         gradient=zero_gradient,
     )(kernel)
@@ -90,7 +89,6 @@ logical_not = elementwise(
     source="np.invert",
     edge_cases=on_one("bitwise_not"),
     gradient=zero_gradient,
-    example="bitwise_not(%x)",
     layout=layout_rules.elementwise,
 )
 def bitwise_not(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:

@@ -216,7 +216,6 @@ def _reduction(name: str, function: Callable[..., Array], doc: str, **facts: Any
         shapes=_SHAPES,
         source=f"np.{name}",
         edge_cases=_edge_cases(name),
-        example=f"{name}(%x, axis=[1])",
         **facts,
     )(_reduction_kernel(function))
 
@@ -276,7 +275,6 @@ def _arg_reduction(name: str, find: Callable[..., Any], doc: str) -> Op:
         shapes=_SHAPES,
         source=f"np.{name}",
         edge_cases=_edge_cases(name),
-        example=f"{name}(%x, axis=[1])",
     )(_arg_kernel(find))
 
 
@@ -349,7 +347,6 @@ def _variance_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "variance(%x: (2, 3), %m: (1, 1), unbiased=True)",
         "variance(%x: (0, 3), %m: (0, 1), axis=[1], keepdims=True)",
     ),
-    example="variance(%x, %m, axis=[1])",
 )
 def variance(attrs: Attrs, data: Array, mean: Array) -> Array:
     """The mean squared distances of elements from `mean`, which broadcasts against `data`."""

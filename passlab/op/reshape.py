@@ -183,7 +183,6 @@ reshape_gradient = gradient_by("reshape_like")
         "reshape(%x: (2, 3, 4), newshape=[0, -3])",
         "reshape(%x: (2, 3, 4), newshape=[-4, 1, -1, -2])",
     ),
-    example="reshape(%x, newshape=[0, -1])",
     precision=Precision.FOLLOW,
     traits=Trait.RESHAPES | Trait.MOVES,
 )
@@ -218,7 +217,6 @@ def _reverse_reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporte
         "contrib_reverse_reshape(%x: (0, 3), newshape=[-1, 0])",
         "contrib_reverse_reshape(%x: (1), newshape=[1, 1])",
     ),
-    example="contrib_reverse_reshape(%x, newshape=[-1, 0])",
     traits=Trait.RESHAPES | Trait.MOVES,
 )
 def reverse_reshape(attrs: Attrs, data: Array) -> Array:
@@ -272,7 +270,6 @@ def _reshape_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
         "reshape_like(%x: (0, 3), %y: (3, 0))",
         "reshape_like(%x: (6, 4), %y: (2, 3), lhs_begin=0, lhs_end=-1)",
     ),
-    example="reshape_like(%x, %y)",
 )
 def reshape_like(attrs: Attrs, data: Array, shape_like: Array) -> Array:
     """`data` with the dimensions [lhs_begin, lhs_end) replaced by those [rhs_begin, rhs_end) of `shape_like`."""
@@ -322,7 +319,6 @@ def _expand(shape: Shape, attrs: Attrs) -> Shape:
         "expand_dims(%x: (0, 3), axis=1)",
         "expand_dims(%x: (2, 3), axis=1, num_newaxis=0)",
     ),
-    example="expand_dims(%x, axis=0)",
     precision=Precision.FOLLOW,
     traits=Trait.RESHAPES | Trait.MOVES,
 )
@@ -377,7 +373,6 @@ SQUEEZE = attrs(
         "squeeze(%x: (1, 0), axis=[0])",
         "squeeze(%x: (1))",
     ),
-    example="squeeze(%b, axis=[0])",
     layout=layout_rules.squeeze_axes,
     precision=Precision.FOLLOW,
     traits=Trait.RESHAPES | Trait.MOVES,

@@ -86,7 +86,6 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
             f"{name}(%x: (0, 3), axis=0)",
             f'{name}(%x: (3), axis=0, dtype="int64")',
         ),
-        example=f"{name}(%x, axis=1)",
     )(partial(_scan_kernel, ufunc, start))
 
 

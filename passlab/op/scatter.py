@@ -88,7 +88,6 @@ def _scatter_elements_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         'scatter_elements(%x: (3), %i: (2) int64 = [1, 1], %u: (2), axis=0, reduction="max")',
         "scatter_elements(%x: (2, 3), %i: (0, 3) int32, %u: (0, 3), axis=0)",
     ),
-    example="scatter_elements(%x, %ii, %x, axis=0)",
     precision=Precision.FOLLOW,
 )
 def scatter_elements(attrs: Attrs, data: Array, indices: Array, updates: Array) -> Array:
@@ -132,7 +131,6 @@ def _scatter_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "scatter(%x: (2, 3), %i: (1, 3) int32 = [[1, 0, -1]], %u: (1, 3), axis=0)",
         "scatter(%x: (2, 3), %i: (0, 3) int64, %u: (0, 3), axis=-1)",
     ),
-    example="scatter(%x, %ii, %x, axis=0)",
     precision=Precision.FOLLOW,
 )
 def scatter(attrs: Attrs, data: Array, indices: Array, updates: Array) -> Array:
@@ -185,7 +183,6 @@ def _scatter_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
         'scatter_nd(%x: (3, 2), %i: (1, 3) int64 = [[0, 2, 0]], %u: (3, 2), mode="add")',
         "scatter_nd(%x: (2, 3), %i: (1, 0) int32, %u: (0, 3))",
     ),
-    example="scatter_nd(%v, %ii, %r)",
     precision=Precision.FOLLOW,
 )
 def scatter_nd(attrs: Attrs, data: Array, indices: Array, updates: Array) -> Array:
@@ -255,7 +252,6 @@ def sparse_to_dense_array(indices: Array, values: Array, default: Array, shape: 
         "sparse_to_dense(%i: (2) int64 = [0, 3], %v: (), %d: (), output_shape=[4])",
         "sparse_to_dense(%i: () int32 = 1, %v: (), %d: (), output_shape=[2])",
     ),
-    example="sparse_to_dense(%i, %v3, %v, output_shape=[5])",
 )
 def sparse_to_dense(attrs: Attrs, sparse_indices: Array, sparse_values: Array, default_value: Array) -> Array:
     """A tensor with `default_value` everywhere except at the sparse indices."""
@@ -298,11 +294,10 @@ def _sequence_mask_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     shapes="data S, valid_length (batch) -> S",
     source="MXNet's SequenceMask",
     edge_cases=(
-        "sequence_mask(%x: (3, 2), %n: (2) int32 = [1, 9], mask_value=-1f)",
+        "sequence_mask(%x: (3, 2), %lengths: (2) int32 = [1, 9], mask_value=-1f)",
         "sequence_mask(%x: (2, 3, 2), %n: (2) int64 = [0, 2], axis=1)",
         "sequence_mask(%x: (0, 2), %n: (2) int32 = [1, 0])",
     ),
-    example="sequence_mask(%x, %lengths, axis=1)",
 )
 def sequence_mask(attrs: Attrs, data: Array, valid_length: Array) -> Array:
     """Replace the elements of each sequence beyond its valid length by `mask_value`."""
@@ -376,7 +371,6 @@ def _right_alignment(align: str) -> tuple[bool, ...]:
         "matrix_set_diag(%x: (3, 3), %d: (2), k1=-1, k2=-1)",
         "matrix_set_diag(%x: (0, 3, 4), %d: (0, 3))",
     ),
-    example="matrix_set_diag(%x, %d)",
 )
 def matrix_set_diag(attrs: Attrs, data: Array, diagonal: Array) -> Array:
     """Replace diagonals of the matrices in the last two dimensions; a band holds its highest diagonal first."""

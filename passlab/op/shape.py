@@ -51,7 +51,6 @@ def shape_of_array(attrs: Attrs, data: Array) -> Array:
         'shape_of(%x: (), dtype="int64")',
         'shape_of(%x: (0, 3), dtype="int64")',
     ),
-    example='shape_of(%x, dtype="int32")',
     precision=Precision.FOLLOW,
 )
 def shape_of(attrs: Attrs, data: Array) -> Array:
@@ -81,7 +80,6 @@ def _size_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
         'ndarray_size(%x: (), dtype="int64")',
         'ndarray_size(%x: (0, 3), dtype="int32")',
     ),
-    example='ndarray_size(%x, dtype="int32")',
 )
 def ndarray_size(attrs: Attrs, data: Array) -> Array:
     """The number of elements of a tensor."""
@@ -174,7 +172,6 @@ def _arange_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         'arange(5, -4, -2, start=None, stop=None, step=None, dtype="int32")',
         'arange(3f, 1f, 1f, start=None, stop=None, step=None, dtype="float32")',
     ),
-    example='arange(0f, 6f, 2f, start=None, stop=None, step=None, dtype="float32")',
 )
 def arange(attrs: Attrs, start: Array, end: Array, step: Array) -> Array:
     """The numbers `start + i * step` below `end` (above, for a negative step)."""

@@ -78,7 +78,6 @@ def _default_window(values: dict[str, Any]) -> None:
         "stft(%x: (1, 7), %w: (3), n_fft=3, hop_length=2, win_length=3, normalized=True, onesided=False)",
         "stft(%x: (0, 8), %w: (4), n_fft=4, hop_length=2, win_length=4)",
     ),
-    example="stft(%x, %w, n_fft=3, hop_length=1, win_length=3)",
 )
 def stft(attrs: Attrs, data: Array, window: Array) -> Array:
     """The Fourier transforms of short overlapping windows of a signal: (batch, frequencies, frames, 2)."""
@@ -138,7 +137,6 @@ def _dft_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     shapes="real and imaginary parts (..., n) -> (..., n), twice",
     source="np.fft.fft, np.fft.ifft; Cooley and Tukey (1965)",
     edge_cases=("dft(%x: (2, 5), %y: (2, 5))", "dft(%x: (4), %y: (4), inverse=True)", "dft(%x: (0, 3), %y: (0, 3))"),
-    example="dft(%x, %x)",
 )
 def dft(attrs: Attrs, re_data: Array, im_data: Array) -> tuple[Array, Array]:
     """The discrete Fourier transform along the last dimension, as real and imaginary parts."""

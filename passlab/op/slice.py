@@ -217,10 +217,12 @@ def _strided_set_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     shapes="data S, v box, begin, end, strides (rank) -> S",
     source="NumPy's basic slicing",
     edge_cases=(
-        ("strided_set(%x: (3, 4), %v: (1, 2), %b: (2) int64 = [1, 0], %e: (2) int64 = [2, 4], %s: (2) int64 = [1, 2])"),
+        (
+            "strided_set(%x: (3, 4), %v: (1, 2), %begin: (2) int64 = [1, 0], %end: (2) int64 = [2, 4], "
+            "%strides: (2) int64 = [1, 2])"
+        ),
         "strided_set(%x: (3), %v: (0), %b: (1) int32 = [2], %e: (1) int32 = [1], %s: (1) int32 = [1])",
     ),
-    example="strided_set(%x, %v, %begin, %end, %strides)",
 )
 def strided_set(attrs: Attrs, data: Array, v: Array, begin: Array, end: Array, strides: Array) -> Array:
     """A copy of `data` with the box [begin, end), in steps of `strides`, replaced by `v`.
@@ -301,7 +303,6 @@ def _slice_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "slice_like(%x: (3, 4), %y: (9, 2), axes=[-1])",
         "slice_like(%x: (3), %y: (0), axes=None)",
     ),
-    example="slice_like(%x, %y, axes=None)",
 )
 def slice_like(attrs: Attrs, data: Array, shape_like: Array) -> Array:
     """The leading elements of `data` along each dimension, as many as `shape_like` has."""

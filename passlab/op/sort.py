@@ -65,7 +65,6 @@ def _sort_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "sort(%x: (0, 3), axis=0)",
         "sort(%x: (1), axis=0)",
     ),
-    example="sort(%x, axis=1)",
     layout=layout_rules.along(),
 )
 def sort(attrs: Attrs, data: Array) -> Array:
@@ -105,7 +104,6 @@ def _argsort_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
         'argsort(%x: (3, 2), axis=0, is_ascend=False, dtype="int64")',
         'argsort(%x: (0, 3), axis=0, dtype="int32")',
     ),
-    example='argsort(%x, axis=1, dtype="int32")',
     layout=layout_rules.along(),
 )
 def argsort(attrs: Attrs, data: Array) -> Array:
@@ -207,7 +205,6 @@ def _topk_layout(call: OpCall, layouts: LayoutArguments) -> Result | None:
         'topk(%x: (2, 3), k=0, axis=-1, ret_type="indices", dtype="int64")',
         'topk(%x: (0, 3), k=2, axis=1, dtype="int32")',
     ),
-    example='topk(%x, k=2, dtype="int32")',
 )
 def topk(attrs: Attrs, data: Array) -> ArrayOrArrays:
     """The k largest elements along one dimension in sorted order, with their indices."""
@@ -251,7 +248,6 @@ def _search_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
         ),
         "searchsorted(%s: (0) float32, %v: (2) float32)",
     ),
-    example="searchsorted(%x, %y)",
 )
 def searchsorted(attrs: Attrs, sorted_sequence: Array, values: Array) -> Array:
     """The indices at which values would be inserted into the sorted rows of the last dimension to keep them sorted."""
@@ -299,7 +295,6 @@ def _unique_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
         "unique(%x: (4) float32 = [2, 1, 2, 5], sorted=False)",
         "unique(%x: (0) int32)",
     ),
-    example="unique(%i)",
     no_gradient="equal elements are merged, so the size of the result jumps when they differ",
 )
 def unique(attrs: Attrs, data: Array) -> tuple[Array, ...]:

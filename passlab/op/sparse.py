@@ -62,7 +62,6 @@ def _reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
         "sparse_reshape(%i: (2, 2) int64 = [[0, 1], [1, 2]], %p: (2) int64 = [2, 3], %n: (2) int64 = [3, -1])",
         "sparse_reshape(%i: (0, 2) int32, %p: (2) int32 = [2, 3], %n: (1) int32 = [6])",
     ),
-    example="sparse_reshape(%ii, %shape, %shape)",
 )
 def sparse_reshape(attrs: Attrs, sparse_indices: Array, prev_shape: Array, new_shape: Array) -> tuple[Array, Array]:
     """The indices of a sparse tensor in another shape, and that shape with its -1 filled in."""
@@ -132,10 +131,9 @@ def _fill_results(result: OpCall) -> Tuple:
     shapes="sparse_indices (n, 2), sparse_values (n), dense_shape (2), default_value (1) -> (m, 2), (m), (rows)",
     source="TensorFlow's sparse_fill_empty_rows",
     edge_cases=(
-        "sparse_fill_empty_rows(%i: (2, 2) int64 = [[0, 1], [2, 0]], %v: (2), %s: (2) int64 = [4, 3], %d: (1))",
+        "sparse_fill_empty_rows(%i: (2, 2) int64 = [[0, 1], [2, 0]], %v: (2), %shape: (2) int64 = [4, 3], %d: (1))",
         "sparse_fill_empty_rows(%i: (0, 2) int64, %v: (0), %s: (2) int64 = [2, 3], %d: (1))",
     ),
-    example="sparse_fill_empty_rows(%ii, %v3, %shape, %v1)",
 )
 def sparse_fill_empty_rows(
     attrs: Attrs, sparse_indices: Array, sparse_values: Array, dense_shape: Array, default_value: Array

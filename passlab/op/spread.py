@@ -67,7 +67,6 @@ _broadcast_gradient = gradient_by("broadcast_to_like")
         "broadcast_to(%x: (), shape=[2])",
         "broadcast_to(%x: (1, 3), shape=[0, 3])",
     ),
-    example="broadcast_to(%x, shape=[3, 2, 3])",
     layout=layout_rules.permute("shape"),
     traits=Trait.MOVES,
 )
@@ -100,7 +99,6 @@ def _broadcast_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter
         "broadcast_to_like(%x: (), %y: ())",
         "broadcast_to_like(%x: (1, 3), %y: (0, 3))",
     ),
-    example="broadcast_to_like(%x, %y)",
     precision=Precision.FOLLOW,
 )
 def broadcast_to_like(attrs: Attrs, data: Array, broadcast_type: Array) -> Array:
@@ -145,7 +143,6 @@ def _collapse_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter)
         "collapse_sum_like(%x: (2, 3), %y: ())",
         "collapse_sum_like(%x: (0, 3), %y: (1, 3))",
     ),
-    example="collapse_sum_like(%y, %x)",
 )
 def collapse_sum_like(attrs: Attrs, data: Array, collapse_type: Array) -> Array:
     """Sum `data` down to the shape of `collapse_type`, which broadcasts to it."""
@@ -201,11 +198,10 @@ def _collapse_to_shape(attrs: Attrs, data: Array, shape: Array) -> Type:
     shapes="data (...), shape (rank) -> shape",
     source="the transpose of np.broadcast_to",
     edge_cases=(
-        "collapse_sum_to(%x: (2, 3), %s: (2) int64 = [1, 3], shape=[1, 3])",
+        "collapse_sum_to(%x: (2, 3), %row: (2) int64 = [1, 3], shape=[1, 3])",
         "collapse_sum_to(%x: (2, 3), %s: (1) int32 = [3])",
         "collapse_sum_to(%x: (0, 3), %s: (2) int64 = [1, 1])",
     ),
-    example="collapse_sum_to(%x, %row)",
 )
 def collapse_sum_to(attrs: Attrs, data: Array, shape: Array) -> Array:
     """Sum `data` to `shape`, which broadcasts to its shape; if the attributes state it too, the type is static."""
@@ -264,7 +260,6 @@ def _tile_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     shapes="(d0, ...) -> (d0 * reps[0], ...)",
     source="np.tile",
     edge_cases=("tile(%x: (2, 3), reps=[2])", "tile(%x: (), reps=[2, 2])", "tile(%x: (2, 3), reps=[0, 1])"),
-    example="tile(%x, reps=[2, 1])",
     layout=layout_rules.permute("reps"),
     precision=Precision.FOLLOW,
     traits=Trait.MOVES,
@@ -320,7 +315,6 @@ def _repeat_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "repeat(%x: (2, 3), repeats=0, axis=0)",
         "repeat(%x: (0, 3), repeats=2, axis=1)",
     ),
-    example="repeat(%x, repeats=2, axis=1)",
     layout=layout_rules.along(),
     traits=Trait.MOVES,
 )

@@ -146,7 +146,6 @@ def _known_shape(attrs: Attrs, dtype: str, what: str) -> tuple[int, ...]:
         "random.threefry_generate(%key: (10) uint64, out_shape=[2, 3])",
         "random.threefry_generate(%key: (10) uint64, out_shape=[0])",
     ),
-    example="random.threefry_generate(%key, out_shape=[4])",
 )
 def threefry_generate(attrs: Attrs, key: Array) -> tuple[Array, Array]:
     """The next key, and random 64-bit words."""
@@ -171,7 +170,6 @@ def _split_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     shapes="key (10) -> two keys (10)",
     source="Claessen and Palka, Splittable pseudorandom number generators (2013)",
     edge_cases=("random.threefry_split(%key: (10) uint64)",),
-    example="random.threefry_split(%key)",
 )
 def threefry_split(attrs: Attrs, key: Array) -> tuple[Array, Array]:
     """Two keys whose random numbers are independent."""
@@ -250,7 +248,6 @@ def _distribution(
         shapes=f"key (10), {first}, {second} broadcastable to out_shape -> key (10), out_shape",
         source=source,
         edge_cases=tuple(edges),
-        example=f'{name}(%key, 0f, 1f, out_shape=[4], out_dtype="float32")',
     )
 
 
@@ -301,7 +298,6 @@ def _multinomial_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
         "random.multinomial(%key: (10) uint64, %p: (2, 3) float32 = [[0, 1, 0], [0.5, 0.5, 0]], num_samples=4)",
         "random.multinomial(%key: (10) uint64, %p: (3) float32 = [1, 2, -1])",
     ),
-    example="random.multinomial(%key, %x, num_samples=2)",
 )
 def multinomial(attrs: Attrs, key: Array, probs: Array) -> tuple[Array, Array]:
     """The next key, and indices drawn with the given probabilities (negative ones count as 0)."""

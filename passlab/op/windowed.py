@@ -62,7 +62,6 @@ def _window_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
         "sliding_window(%x: (3, 4), axis=0, window_shape=[2, 2], strides=[1, 1])",
         "sliding_window(%x: (0, 4), axis=1, window_shape=[2], strides=[1])",
     ),
-    example="sliding_window(%x, axis=0, window_shape=[1, 2], strides=[1, 1])",
 )
 def sliding_window(attrs: Attrs, data: Array) -> Array:
     """All positions of a window on a tensor: first the positions, then the elements of the window."""
@@ -105,7 +104,6 @@ def _trilu_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "trilu(%x: (0, 3), %k: () int64 = 0)",
         "trilu(%x: (2, 2), %k: () int64 = 99)",
     ),
-    example="trilu(%x, 0)",
 )
 def trilu(attrs: Attrs, data: Array, k: Array) -> Array:
     """The upper or lower triangle of the matrices in the last two dimensions, up to diagonal `k`; zero elsewhere."""

@@ -51,7 +51,7 @@ def compiler_begin(data: Operand, compiler: str) -> Call:
       compiler: the name of the compiler for the region (str)
     Shapes: any value -> the same.
     Source: Relay.
-    In Relay text: annotation.compiler_begin(%x, compiler="dnnl")
+    In Relay text: annotation.compiler_begin(%x, compiler="c")
     """
 
 def compiler_end(data: Operand, compiler: str) -> Call:
@@ -61,7 +61,7 @@ def compiler_end(data: Operand, compiler: str) -> Call:
       compiler: the name of the compiler for the region (str)
     Shapes: any value -> the same.
     Source: Relay.
-    In Relay text: annotation.compiler_end(%x, compiler="dnnl")
+    In Relay text: annotation.compiler_end(%x, compiler="c")
     """
 
 def stop_fusion(data: Operand) -> Call:

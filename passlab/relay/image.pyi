@@ -19,7 +19,7 @@ def affine_grid(data: Operand, target_shape: Iterable[SupportsIndex] | None = No
       target_shape: height and width of the grid (list of int)
     Shapes: (N, 2, 3) -> (N, 2, H, W).
     Source: Jaderberg et al., Spatial transformer networks (2015).
-    In Relay text: image.affine_grid(%theta, target_shape=[8, 8])
+    In Relay text: image.affine_grid(%theta, target_shape=[2, 3])
     """
 
 def crop_and_resize(
@@ -42,7 +42,7 @@ def crop_and_resize(
       out_dtype: dtype of the result (dtype)
     Shapes: data (N, C, H, W), boxes (n, 4), box_indices (n) -> (n, C, crop_size).
     Source: TensorFlow's crop_and_resize.
-    In Relay text: image.crop_and_resize(%x, %boxes, %indices, crop_size=[8, 8])
+    In Relay text: image.crop_and_resize(%x, %boxes, %indices, crop_size=[2, 3])
     """
 
 def dilation2d(
@@ -119,7 +119,7 @@ def resize1d(
       out_dtype: dtype of the result (dtype)
     Shapes: (N, C, W) -> (N, C, size).
     Source: ONNX's Resize; Keys (1981) for cubic.
-    In Relay text: image.resize1d(%x, size=[8])
+    In Relay text: image.resize1d(%x, size=[6], roi=None)
     """
 
 def resize2d(
@@ -152,7 +152,7 @@ def resize2d(
       out_dtype: dtype of the result (dtype)
     Shapes: (N, C, H, W) -> (N, C, size).
     Source: ONNX's Resize; Keys (1981) for cubic.
-    In Relay text: image.resize2d(%x, size=[8, 8])
+    In Relay text: image.resize2d(%x, size=[6, 7], roi=None)
     """
 
 def resize3d(
@@ -185,5 +185,5 @@ def resize3d(
       out_dtype: dtype of the result (dtype)
     Shapes: (N, C, D, H, W) -> (N, C, size).
     Source: ONNX's Resize; Keys (1981) for cubic.
-    In Relay text: image.resize3d(%x, size=[8, 8, 8])
+    In Relay text: image.resize3d(%x, size=[6, 7, 4], roi=None)
     """

@@ -195,7 +195,7 @@ def avg_pool2d_grad(
       count_include_pad: whether padding counts in the mean (bool)
     Shapes: gradient (N, C, windows), data (N, C, H, W) -> (N, C, H, W).
     Source: the transpose of the pooling.
-    In Relay text: nn.avg_pool2d_grad(%grad, %x, pool_size=[2, 2], strides=[2, 2])
+    In Relay text: nn.avg_pool2d_grad(%g, %x, pool_size=[2, 2], strides=[2, 2])
     """
 
 def avg_pool3d(
@@ -280,7 +280,7 @@ def batch_to_space_nd(
       crops: cropping before and after each of these axes (list of lists of int)
     Shapes: (N, S, ...) -> (N / product of blocks, cropped S * block, ...).
     Source: TensorFlow's batch_to_space_nd.
-    In Relay text: nn.batch_to_space_nd(%x, block_shape=[2, 2], crops=[[0, 0], [0, 0]])
+    In Relay text: nn.batch_to_space_nd(%x, block_shape=[2, 2], crops=[[0, 1], [0, 0]])
     """
 
 def bias_add(data: Operand, bias: Operand, axis: SupportsIndex = 1) -> Call:
@@ -322,7 +322,7 @@ def contrib_conv2d_NCHWc(
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C / c, H, W, c), weight (O / o, C / i, KH, KW, i, o) -> (N, O / o, OH, OW, o).
     Source: im2col and a matrix product in BLAS, panel by panel.
-    In Relay text: nn.contrib_conv2d_NCHWc(%x, %w, padding=[1, 1, 1, 1], channels=16, kernel_size=[3, 3], data_layout="NCHW8c", kernel_layout="OIHW8i8o", out_layout="NCHW8c")
+    In Relay text: nn.contrib_conv2d_NCHWc(%x, %w, channels=3, kernel_size=[2, 2], data_layout="NCHW2c", kernel_layout="OIHW2i3o", out_layout="NCHW3c")
     """
 
 def contrib_conv2d_nchwc(
@@ -354,7 +354,7 @@ def contrib_conv2d_nchwc(
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C / c, H, W, c), weight (O / o, C / i, KH, KW, i, o) -> (N, O / o, OH, OW, o).
     Source: im2col and a matrix product in BLAS, panel by panel.
-    In Relay text: nn.contrib_conv2d_NCHWc(%x, %w, padding=[1, 1, 1, 1], channels=16, kernel_size=[3, 3], data_layout="NCHW8c", kernel_layout="OIHW8i8o", out_layout="NCHW8c")
+    In Relay text: nn.contrib_conv2d_NCHWc(%x, %w, channels=3, kernel_size=[2, 2], data_layout="NCHW2c", kernel_layout="OIHW2i3o", out_layout="NCHW3c")
     """
 
 def contrib_dense_pack(
@@ -372,7 +372,7 @@ def contrib_dense_pack(
       weight_layout: layout of the weight: N its rows, C the summed dimension, in blocks (str)
     Shapes: data (m, k), weight (units / b, k, b) -> (m, units).
     Source: a matrix product in BLAS.
-    In Relay text: nn.contrib_dense_pack(%x, %w, units=16, weight_layout="NC8n")
+    In Relay text: nn.contrib_dense_pack(%x, %w, units=None, weight_layout="NC2n")
     """
 
 def contrib_depthwise_conv2d_NCHWc(
@@ -404,7 +404,7 @@ def contrib_depthwise_conv2d_NCHWc(
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C / c, H, W, c), weight (C / c, 1, KH, KW, 1, c) -> (N, C / c, OH, OW, c).
     Source: one product per tap of the window.
-    In Relay text: nn.contrib_depthwise_conv2d_NCHWc(%x, %w, padding=[1, 1, 1, 1], groups=16, channels=16, kernel_size=[3, 3], data_layout="NCHW8c", kernel_layout="OIHW1i8o", out_layout="NCHW8c")
+    In Relay text: nn.contrib_depthwise_conv2d_NCHWc(%x, %w, groups=4, channels=4, kernel_size=[2, 2], data_layout="NCHW2c", kernel_layout="OIHW1i2o", out_layout="NCHW2c")
     """
 
 def contrib_depthwise_conv2d_nchwc(
@@ -436,7 +436,7 @@ def contrib_depthwise_conv2d_nchwc(
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C / c, H, W, c), weight (C / c, 1, KH, KW, 1, c) -> (N, C / c, OH, OW, c).
     Source: one product per tap of the window.
-    In Relay text: nn.contrib_depthwise_conv2d_NCHWc(%x, %w, padding=[1, 1, 1, 1], groups=16, channels=16, kernel_size=[3, 3], data_layout="NCHW8c", kernel_layout="OIHW1i8o", out_layout="NCHW8c")
+    In Relay text: nn.contrib_depthwise_conv2d_NCHWc(%x, %w, groups=4, channels=4, kernel_size=[2, 2], data_layout="NCHW2c", kernel_layout="OIHW1i2o", out_layout="NCHW2c")
     """
 
 def conv1d(
@@ -694,7 +694,7 @@ def correlation(
       layout: layout of data and result ('NCHW')
     Shapes: data1, data2 (N, C, H, W) -> (N, displacements², OH, OW).
     Source: Dosovitskiy et al., FlowNet (2015).
-    In Relay text: nn.correlation(%x, %y, max_displacement=2, padding=[2, 2])
+    In Relay text: nn.correlation(%x, %y, max_displacement=1, padding=[1, 1])
     """
 
 def cross_entropy(predictions: Operand, targets: Operand) -> Call:
@@ -702,7 +702,7 @@ def cross_entropy(predictions: Operand, targets: Operand) -> Call:
 
     Shapes: x, y (batch, classes) -> ().
     Source: Shannon's cross entropy.
-    In Relay text: nn.cross_entropy(%p, %y)
+    In Relay text: nn.cross_entropy(%x, %y)
     """
 
 def cross_entropy_with_logits(predictions: Operand, targets: Operand) -> Call:
@@ -710,7 +710,7 @@ def cross_entropy_with_logits(predictions: Operand, targets: Operand) -> Call:
 
     Shapes: x, y (batch, classes) -> ().
     Source: Shannon's cross entropy.
-    In Relay text: nn.cross_entropy_with_logits(%logp, %y)
+    In Relay text: nn.cross_entropy_with_logits(%x, %y)
     """
 
 def deformable_conv2d(
@@ -801,7 +801,7 @@ def fast_softmax(data: Operand, axis: SupportsIndex = -1) -> Call:
       axis: the axis that sums to one (int)
     Shapes: S -> S.
     Source: exponentials after subtracting the maximum, so that exp does not overflow.
-    In Relay text: nn.fast_softmax(%x, axis=1)
+    In Relay text: nn.fast_softmax(%x, axis=-1)
     """
 
 def fifo_buffer(data: Operand, buffer: Operand, axis: SupportsIndex) -> Call:
@@ -902,7 +902,7 @@ def l2_normalize(
       axis: axes to sum over, None for all (list of int or None)
     Shapes: S -> S.
     Source: x over its Euclidean norm.
-    In Relay text: nn.l2_normalize(%x, eps=0.001f, axis=[1])
+    In Relay text: nn.l2_normalize(%x, eps=0.001f, axis=[-1])
     """
 
 def layer_norm(
@@ -943,7 +943,7 @@ def log_softmax(data: Operand, axis: SupportsIndex = -1) -> Call:
       axis: the axis that sums to one (int)
     Shapes: S -> S.
     Source: exponentials after subtracting the maximum, so that exp does not overflow.
-    In Relay text: nn.log_softmax(%x, axis=1)
+    In Relay text: nn.log_softmax(%x, axis=-1)
     """
 
 def lrn(
@@ -963,7 +963,7 @@ def lrn(
       axis: the axis of the neighbours (int)
     Shapes: S -> S.
     Source: Krizhevsky et al. (2012).
-    In Relay text: nn.lrn(%x, size=5)
+    In Relay text: nn.lrn(%x, size=3)
     """
 
 def matmul(
@@ -1058,7 +1058,7 @@ def max_pool2d_grad(
       ceil_mode: whether a last window may reach beyond the padding (bool)
     Shapes: gradient (N, C, windows), data (N, C, H, W) -> (N, C, H, W).
     Source: the transpose of the pooling.
-    In Relay text: nn.max_pool2d_grad(%grad, %x, pool_size=[2, 2], strides=[2, 2])
+    In Relay text: nn.max_pool2d_grad(%g, %x, pool_size=[2, 2], strides=[2, 2])
     """
 
 def max_pool3d(
@@ -1096,7 +1096,7 @@ def mirror_pad(
       pad_width: for each dimension the width before and after (list of lists of int)
     Shapes: (d0, ...) -> (before + d0 + after, ...).
     Source: np.pad.
-    In Relay text: nn.mirror_pad(%x, pad_width=[[0, 0], [1, 1]])
+    In Relay text: nn.mirror_pad(%x, pad_width=[[1, 0], [0, 2]])
     """
 
 def nll_loss(
@@ -1113,7 +1113,7 @@ def nll_loss(
       ignore_index: targets of this class do not count (int)
     Shapes: predictions (N, C, ...), targets (N, ...), weights (C) -> (), or (N, ...) unreduced.
     Source: PyTorch's nll_loss.
-    In Relay text: nn.nll_loss(%logp, %t, %w, reduction="sum", ignore_index=-100)
+    In Relay text: nn.nll_loss(%logp, %t, %w, ignore_index=-100)
     """
 
 def pad(
@@ -1129,7 +1129,7 @@ def pad(
       pad_mode: what the border holds ('constant' | 'edge' | 'reflect')
     Shapes: (d0, ...), pad_val () -> (before + d0 + after, ...).
     Source: np.pad.
-    In Relay text: nn.pad(%x, 0f, pad_width=[[0, 0], [1, 1]])
+    In Relay text: nn.pad(%x, %v, pad_width=[[1, 0], [0, 2]])
     """
 
 def prelu(data: Operand, alpha: Operand, axis: SupportsIndex = 1) -> Call:
@@ -1157,7 +1157,7 @@ def softmax(data: Operand, axis: SupportsIndex = -1) -> Call:
       axis: the axis that sums to one (int)
     Shapes: S -> S.
     Source: exponentials after subtracting the maximum, so that exp does not overflow.
-    In Relay text: nn.softmax(%x, axis=1)
+    In Relay text: nn.softmax(%x, axis=-1)
     """
 
 def space_to_batch_nd(
@@ -1174,7 +1174,7 @@ def space_to_batch_nd(
       pad_value: the value of the padding (float)
     Shapes: (N, S, ...) -> (N * product of blocks, padded S / block, ...).
     Source: TensorFlow's space_to_batch_nd.
-    In Relay text: nn.space_to_batch_nd(%x, block_shape=[2, 2], paddings=[[0, 0], [0, 0]])
+    In Relay text: nn.space_to_batch_nd(%x, block_shape=[2, 2], paddings=[[0, 1], [0, 0]])
     """
 
 def space_to_depth(data: Operand, block_size: SupportsIndex, layout: str = "NCHW") -> Call:
@@ -1274,7 +1274,7 @@ def upsampling3d(
       coordinate_transformation_mode: where new elements lie ('half_pixel' | 'align_corners' | 'asymmetric' | 'pytorch_half_pixel' | 'tf_half_pixel_for_nn' | 'tf_crop_and_resize')
     Shapes: (N, C, D, H, W) -> (N, C, D scale_d, H scale_h, W scale_w).
     Source: image.resize3d.
-    In Relay text: nn.upsampling3d(%x, scale_d=2f, scale_h=2f, scale_w=2f)
+    In Relay text: nn.upsampling3d(%x, scale_d=2f, scale_h=1f, scale_w=2f)
     """
 
 class internal:

@@ -20,7 +20,7 @@ def multinomial(key: Operand, probs: Operand, num_samples: SupportsIndex = 1) ->
       num_samples: number of samples from each row (int)
     Shapes: key (10), probs (..., n) -> key (10), (..., num_samples).
     Source: inversion of the cumulative sums.
-    In Relay text: random.multinomial(%key, %x, num_samples=2)
+    In Relay text: random.multinomial(%key, %p, num_samples=4)
     """
 
 def normal(
@@ -37,7 +37,7 @@ def normal(
       out_dtype: their dtype (dtype)
     Shapes: key (10), mean, scale broadcastable to out_shape -> key (10), out_shape.
     Source: Box and Muller (1958).
-    In Relay text: random.normal(%key, 0f, 1f, out_shape=[4], out_dtype="float32")
+    In Relay text: random.normal(%key, %m, %s, out_shape=[2, 3], out_dtype="float32")
     """
 
 def threefry_generate(key: Operand, shape: Iterable[SupportsIndex | Dim]) -> TupleWrapper:
@@ -47,7 +47,7 @@ def threefry_generate(key: Operand, shape: Iterable[SupportsIndex | Dim]) -> Tup
       out_shape: the shape of the numbers (shape)
     Shapes: key (10) -> key (10), out_shape.
     Source: Threefry-4x64-20: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011).
-    In Relay text: random.threefry_generate(%key, out_shape=[4])
+    In Relay text: random.threefry_generate(%key, out_shape=[2, 3])
     """
 
 def threefry_key(seed: int) -> Constant:
@@ -75,5 +75,5 @@ def uniform(
       out_dtype: their dtype (dtype)
     Shapes: key (10), low, high broadcastable to out_shape -> key (10), out_shape.
     Source: the upper bits of threefry words as a mantissa.
-    In Relay text: random.uniform(%key, 0f, 1f, out_shape=[4], out_dtype="float32")
+    In Relay text: random.uniform(%key, %l, %h, out_shape=[2, 3], out_dtype="float32")
     """

@@ -26,7 +26,7 @@ def all_class_non_max_suppression(
       output_format: the format of the result ('onnx' | 'tensorflow')
     Shapes: boxes (N, n, 4), scores (N, classes, n) -> rows (N * classes * n, 3), their count (1).
     Source: ONNX's NonMaxSuppression.
-    In Relay text: vision.all_class_non_max_suppression(%boxes, %scores, 2, 0.5f, 0.1f)
+    In Relay text: vision.all_class_non_max_suppression(%boxes, %scores, 3, 0.5f, 0f)
     """
 
 def get_valid_counts(
@@ -43,7 +43,7 @@ def get_valid_counts(
       score_index: the index of the score in a detection (int)
     Shapes: data (N, n, fields), score_threshold () -> (N), (N, n, fields), (N, n).
     Source: MXNet's box_nms.
-    In Relay text: vision.get_valid_counts(%x, 0.5f)
+    In Relay text: vision.get_valid_counts(%x, 0.1f)
     """
 
 def multibox_prior(
@@ -64,7 +64,7 @@ def multibox_prior(
       clip: whether boxes are clipped at the border (bool)
     Shapes: (N, C, H, W) -> (1, H W boxes, 4).
     Source: Liu et al., SSD (2016).
-    In Relay text: vision.multibox_prior(%x, sizes=[0.5f], ratios=[1f, 2f])
+    In Relay text: vision.multibox_prior(%x, sizes=[0.5f, 0.2f], ratios=[1f, 2f])
     """
 
 def multibox_transform_loc(
@@ -85,7 +85,7 @@ def multibox_transform_loc(
       keep_background: whether class 0 counts as a class (bool)
     Shapes: cls_prob (N, classes, n), loc_pred (N, 4 n), anchor (1, n, 4) -> (N, n, 6), (N).
     Source: Liu et al., SSD (2016).
-    In Relay text: vision.multibox_transform_loc(%p, %loc, %anchor)
+    In Relay text: vision.multibox_transform_loc(%p, %loc, %anchor, threshold=0.1f)
     """
 
 @overload
@@ -160,7 +160,7 @@ def proposal(
       iou_loss: whether the predictions are corners instead of centre and size (bool)
     Shapes: cls_prob (N, 2 anchors, H, W), bbox_pred (N, 4 anchors, H, W), im_info (N, 3) -> (N * rpn_post_nms_top_n, 5).
     Source: Ren et al., Faster R-CNN (2015).
-    In Relay text: vision.proposal(%p, %moves, %info, scales=[8f], ratios=[1f])
+    In Relay text: vision.proposal(%p, %m, %i, scales=[1f], ratios=[1f], rpn_pre_nms_top_n=4, rpn_post_nms_top_n=3, rpn_min_size=1)
     """
 
 def regular_non_max_suppression(
@@ -182,7 +182,7 @@ def regular_non_max_suppression(
       score_threshold: least score of a detection (float)
     Shapes: boxes (N, n, 4), scores (N, n, classes) -> (N, max_detections, 4), (N, max_detections), (N, max_detections), (N).
     Source: TensorFlow Lite's detection postprocessing.
-    In Relay text: vision.regular_non_max_suppression(%boxes, %scores, max_detections_per_class=2, max_detections=4, num_classes=3, iou_threshold=0.5f, score_threshold=0.1f)
+    In Relay text: vision.regular_non_max_suppression(%boxes, %scores, max_detections_per_class=3, max_detections=2, num_classes=1, iou_threshold=0.5f, score_threshold=0.1f)
     """
 
 def roi_align(
@@ -204,7 +204,7 @@ def roi_align(
       mode: the reduction of the samples of a bin ('avg' | 'max')
     Shapes: data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size).
     Source: He et al., Mask R-CNN (2017).
-    In Relay text: vision.roi_align(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)
+    In Relay text: vision.roi_align(%x, %r, pooled_size=[2, 2], spatial_scale=0.5f)
     """
 
 def roi_pool(
@@ -222,7 +222,7 @@ def roi_pool(
       layout: layout of data and result ('NCHW' | 'NHWC')
     Shapes: data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size).
     Source: Girshick, Fast R-CNN (2015).
-    In Relay text: vision.roi_pool(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)
+    In Relay text: vision.roi_pool(%x, %rois, pooled_size=[2, 2], spatial_scale=0.5f)
     """
 
 def yolo_reorg(data: Operand, stride: SupportsIndex) -> Call:

@@ -35,7 +35,6 @@ _ROW = 8192  # elements; NumPy's buffer size, so that it iterates over such rows
     warns=True,
     gradient=gradients.relu,
     source="Nair and Hinton (2010)",
-    example="nn.relu(%x)",
     layout=layout_rules.elementwise,
     precision=Precision.FOLLOW,
     traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE | Trait.HOMOGENEOUS | Trait.CLAMPS,
@@ -72,7 +71,6 @@ def _zeros(dtype: np.dtype[Any]) -> Array:
     gradient=gradients.leaky_relu,
     source="Maas et al. (2013)",
     edge_cases=on_one("nn.leaky_relu", "alpha=0.1f"),
-    example="nn.leaky_relu(%x, alpha=0.1f)",
     layout=layout_rules.elementwise,
     precision=Precision.FOLLOW,
     traits=Trait.HOMOGENEOUS,
@@ -139,7 +137,6 @@ def along(vector: Array, axis: int, rank: int) -> Array:
         "nn.bias_add(%x: (2, 3), %b: (3), axis=-1)",
         "nn.bias_add(%x: (0, 3), %b: (3))",
     ),
-    example="nn.bias_add(%x, %b)",
     layout=layout_rules.along(),
     precision=Precision.FOLLOW,
 )
@@ -164,7 +161,6 @@ def bias_add(attrs: Attrs, data: Array, bias: Array, *, out: Array | None = None
         "nn.prelu(%x: (2, 3), %a: (3), axis=-1)",
         "nn.prelu(%x: (0, 3), %a: (3))",
     ),
-    example="nn.prelu(%x, %a)",
     layout=layout_rules.along(),
     precision=Precision.FOLLOW,
 )
@@ -231,7 +227,6 @@ def _softmax_operator(name: str, gradient: Gradient) -> Callable[[Callable[..., 
             f"{name}(%x: (0, 3), axis=1)",
             f"{name}(%x: (1), axis=0)",
         ),
-        example=f"{name}(%x, axis=1)",
         layout=layout_rules.along(),
     )
 
@@ -282,7 +277,6 @@ def _kept(dropout: OpCall) -> Expr:
     shapes="S -> S, mask S",
     source="Srivastava et al. (2014), at inference",
     edge_cases=("nn.dropout(%x: (2, 3), rate=0.5f)", "nn.dropout(%x: ())", "nn.dropout(%x: (0, 3))"),
-    example="nn.dropout(%x, rate=0.5f)",
     layout=layout_rules.drop_axes,
     precision=Precision.FOLLOW,
 )

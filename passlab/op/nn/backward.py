@@ -127,7 +127,6 @@ def _declare_pool_grad(mean: bool) -> Op:
             f"{name}(%g: (1, 2, 2, 2), %x: (1, 2, 4, 5), pool_size=[2, 2], strides=[2, 2])",
             f"{name}(%g: (1, 1, 3, 3), %x: (1, 1, 4, 4), pool_size=[2, 2], strides=[2, 2], padding=[1, 1])",
         ),
-        example=f"{name}(%grad, %x, pool_size=[2, 2], strides=[2, 2])",
         doc=f"The gradient of {name[:-5]} for its data: each window's gradient{_RECIPIENT[mean]}.",
     )(_avg_pool2d_grad if mean else _max_pool2d_grad)
 
@@ -213,7 +212,7 @@ _COLUMN_BYTES = 2 << 20  # patches of so many samples are multiplied at once
     source="the product of the gradient and the patches of the data",
     edge_cases=(
         (
-            "nn.conv2d_backward_weight(%g: (2, 3, 2, 3), %x: (2, 2, 4, 5), kernel_size=[3, 3], "
+            "nn.conv2d_backward_weight(%grad: (2, 3, 2, 3), %x: (2, 2, 4, 5), kernel_size=[3, 3], "
             'kernel_layout="NCHW", out_layout="OIHW")'
         ),
         (
@@ -221,7 +220,6 @@ _COLUMN_BYTES = 2 << 20  # patches of so many samples are multiplied at once
             'padding=[1, 1], kernel_layout="NCHW", out_layout="OIHW")'
         ),
     ),
-    example='nn.conv2d_backward_weight(%grad, %x, kernel_size=[3, 3], kernel_layout="NCHW", out_layout="OIHW")',
 )
 def conv2d_backward_weight(attrs: Attrs, grad: Array, data: Array, *, out: Array | None = None) -> Array:
     """The gradient of nn.conv2d with respect to its weight: the product of the gradient and the patches of the data."""

@@ -79,7 +79,6 @@ def _correlation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
             "padding=[2, 2], is_multiply=False)"
         ),
     ),
-    example="nn.correlation(%x, %y, max_displacement=2, padding=[2, 2])",
 )
 def correlation(attrs: Attrs, data1: Array, data2: Array, *, out: Array | None = None) -> Array:
     """For each pixel of data1 and each displacement: the mean product (or distance) of two windows."""

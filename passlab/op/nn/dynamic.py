@@ -50,7 +50,6 @@ def _pad_shape(attrs: Attrs, data: Array, pad_width: Array, pad_val: Array) -> T
         "dyn.nn.pad(%x: (2, 3), %w: (2, 2) int64 = [[1, 0], [0, 2]], %v: (), pad_width=[])",
         "dyn.nn.pad(%x: (0, 3), %w: (2, 2) int64 = [[1, 1], [0, 0]], %v: (), pad_width=[])",
     ),
-    example="dyn.nn.pad(%x, %widths, 0f, pad_width=[])",
 )
 def pad(attrs: Attrs, data: Array, pad_width: Array, pad_val: Array, *, out: Array | None = None) -> Array:
     """`nn.pad` with the widths of the border as an input."""
@@ -93,7 +92,6 @@ def _upsampling_shape(attrs: Attrs, data: Array, *scales: Any) -> Type:
     source="image.resize2d",
     edge_cases=("dyn.nn.upsampling(%x: (1, 2, 2, 3), %h: () float32 = 2, %w: () float32 = 2, scale_h=0f, scale_w=0f)",),
     layout=layout_rules.OneLayout(split=True, still="DHW"),
-    example="dyn.nn.upsampling(%x, %h, %w, scale_h=0f, scale_w=0f)",
     no_gradient=DYNAMIC_SIZE,
 )
 def upsampling(attrs: Attrs, data: Array, scale_h: Array, scale_w: Array, *, out: Array | None = None) -> Array:
@@ -119,7 +117,6 @@ def upsampling(attrs: Attrs, data: Array, scale_h: Array, scale_w: Array, *, out
         ),
     ),
     layout=layout_rules.OneLayout(split=True, still="DHW"),
-    example="dyn.nn.upsampling3d(%x, %d, %h, %w, scale_d=0f, scale_h=0f, scale_w=0f)",
     no_gradient=DYNAMIC_SIZE,
 )
 def upsampling3d(

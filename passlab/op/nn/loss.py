@@ -63,7 +63,7 @@ def _mean_product(a: Array, b: Array, out: Array | None) -> Array:
     return cast_result(np.asarray(-total / a.dtype.type(len(a)), a.dtype), a.dtype, out)
 
 
-def _cross_entropy_operator(name: str, gradient: Gradient, example: str) -> Callable[[Callable[..., Any]], Op]:
+def _cross_entropy_operator(name: str, gradient: Gradient) -> Callable[[Callable[..., Any]], Op]:
     """Return the decorator that declares a cross entropy."""
     return operator(
         name,
@@ -77,20 +77,17 @@ def _cross_entropy_operator(name: str, gradient: Gradient, example: str) -> Call
         shapes="x, y (batch, classes) -> ()",
         source="Shannon's cross entropy",
         edge_cases=(f"{name}(%x: (2, 3), %y: (2, 3))", f"{name}(%x: (1, 1), %y: (1, 1))"),
-        example=example,
     )
 
 
-@_cross_entropy_operator("nn.cross_entropy", _entropy_grad, "nn.cross_entropy(%p, %y)")
+@_cross_entropy_operator("nn.cross_entropy", _entropy_grad)
 @in_float_dtype
 def cross_entropy(attrs: Attrs, x: Array, y: Array, *, out: Array | None = None) -> Array:
     """The mean over the batch of -sum(y * log(x)), for predicted probabilities `x` and target probabilities `y`."""
     return _mean_product(np.log(x), y, out)
 
 
-@_cross_entropy_operator(
-    "nn.cross_entropy_with_logits", _entropy_logits_grad, "nn.cross_entropy_with_logits(%logp, %y)"
-)
+@_cross_entropy_operator("nn.cross_entropy_with_logits", _entropy_logits_grad)
 @in_float_dtype
 def cross_entropy_with_logits(attrs: Attrs, x: Array, y: Array, *, out: Array | None = None) -> Array:
     """The mean over the batch of -sum(y * x), for logarithms of probabilities `x` and target probabilities `y`."""
@@ -159,14 +156,13 @@ def _define_nll_loss(attrs: Attrs, predictions: Expr, targets: Expr, weights: Ex
     shapes="predictions (N, C, ...), targets (N, ...), weights (C) -> (), or (N, ...) unreduced",
     source="PyTorch's nll_loss",
     edge_cases=(
-        "nn.nll_loss(%x: (3, 2), %t: (3) int32 = [0, 1, -100], %w: (2), ignore_index=-100)",
+        "nn.nll_loss(%logp: (3, 2), %t: (3) int32 = [0, 1, -100], %w: (2), ignore_index=-100)",
         (
             'nn.nll_loss(%x: (2, 2, 3), %t: (2, 3) int32 = [[0, 1, 1], [1, 0, 1]], %w: (2), reduction="sum", '
             "ignore_index=-1)"
         ),
         'nn.nll_loss(%x: (2, 2), %t: (2) int32 = [0, 1], %w: (2), reduction="none", ignore_index=1)',
     ),
-    example='nn.nll_loss(%logp, %t, %w, reduction="sum", ignore_index=-100)',
 )
 def nll_loss(attrs: Attrs, predictions: Array, targets: Array, weights: Array, *, out: Array | None = None) -> Array:
     """Minus the weighted logarithm of the probability of each target: their mean by weight, their sum, or each."""

@@ -170,7 +170,6 @@ def _batch_matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
         "nn.batch_matmul(%x: (1, 3, 2), %y: (2, 3, 4), transpose_a=True)",
         "nn.batch_matmul(%x: (0, 2, 3), %y: (0, 3, 4))",
     ),
-    example="nn.batch_matmul(%x, %y, transpose_b=True)",
 )
 def batch_matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array | None = None) -> Array:
     """Multiply (b, m, k) by (b, k, n) sample by sample; a batch of 1 is broadcast."""

@@ -57,11 +57,10 @@ def _batch_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     shapes="data S, four vectors (S[axis]) -> S, and the two moving vectors",
     source="Ioffe and Szegedy (2015), at inference",
     edge_cases=(
-        "nn.batch_norm(%x: (2, 3, 2), %g: (3), %b: (3), %m: (3), %v: (3) T = [0.5, 1, 2])",
+        "nn.batch_norm(%x: (2, 3, 2), %gamma: (3), %beta: (3), %mean: (3), %var: (3) T = [0.5, 1, 2])",
         "nn.batch_norm(%x: (2, 3), %g: (3), %b: (3), %m: (3), %v: (3) T = [1, 1, 1], axis=-1, scale=False)",
         "nn.batch_norm(%x: (0, 2), %g: (2), %b: (2), %m: (2), %v: (2) T = [1, 1], center=False)",
     ),
-    example="nn.batch_norm(%x, %gamma, %beta, %mean, %var)",
     layout=layout_rules.along(results=3),
     precision=Precision.FOLLOW,
 )
@@ -123,11 +122,10 @@ def _scale_and_shift(result: Array, attrs: Attrs, gamma: Any, beta: Any, out: Ar
     shapes="data S, gamma, beta (S[axis]) -> S",
     source="Ba et al. (2016)",
     edge_cases=(
-        "nn.layer_norm(%x: (2, 3), %g: (3), %b: (3))",
+        "nn.layer_norm(%x: (2, 3), %gamma: (3), %beta: (3))",
         "nn.layer_norm(%x: (3, 2), %g: (3), %b: (3), axis=0, scale=False)",
         "nn.layer_norm(%x: (0, 3), %g: (3), %b: (3), center=False)",
     ),
-    example="nn.layer_norm(%x, %gamma, %beta)",
     layout=layout_rules.along(),
 )
 @in_float_dtype
@@ -157,11 +155,10 @@ def _instance_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter)
     shapes="data (N, C, ...), gamma, beta (C) -> the same",
     source="Ulyanov et al. (2016)",
     edge_cases=(
-        "nn.instance_norm(%x: (2, 3, 4), %g: (3), %b: (3))",
+        "nn.instance_norm(%x: (2, 3, 4), %gamma: (3), %beta: (3))",
         "nn.instance_norm(%x: (2, 4, 3), %g: (3), %b: (3), axis=-1, center=False)",
         "nn.instance_norm(%x: (0, 3, 2), %g: (3), %b: (3))",
     ),
-    example="nn.instance_norm(%x, %gamma, %beta)",
     layout=layout_rules.batch_first,
 )
 @in_float_dtype
@@ -195,11 +192,10 @@ def _group_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     shapes="data (N, C, ...), gamma, beta (C) -> the same",
     source="Wu and He (2018)",
     edge_cases=(
-        "nn.group_norm(%x: (2, 4, 3), %g: (4), %b: (4), num_groups=2)",
+        "nn.group_norm(%x: (2, 4, 3), %gamma: (4), %beta: (4), num_groups=2)",
         "nn.group_norm(%x: (2, 4), %g: (4), %b: (4), num_groups=1, scale=False)",
         "nn.group_norm(%x: (0, 4, 3), %g: (4), %b: (4), num_groups=2)",
     ),
-    example="nn.group_norm(%x, %gamma, %beta, num_groups=2)",
     layout=layout_rules.normalize_after_axis,
 )
 @in_float_dtype
@@ -239,7 +235,6 @@ def _l2_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | 
         "nn.l2_normalize(%x: (2, 3), eps=0.001f, axis=[])",
         "nn.l2_normalize(%x: (0, 3), eps=0.001f, axis=[1])",
     ),
-    example="nn.l2_normalize(%x, eps=0.001f, axis=[1])",
     layout=layout_rules.normalize,
 )
 @in_float_dtype
@@ -282,7 +277,6 @@ def _lrn_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
         "nn.lrn(%x: (1, 2, 2, 5), size=5, axis=3, alpha=0.1f)",
         "nn.lrn(%x: (0, 3, 2, 2), size=3)",
     ),
-    example="nn.lrn(%x, size=5)",
     layout=layout_rules.along(),
 )
 @in_float_dtype

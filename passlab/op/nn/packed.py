@@ -61,10 +61,6 @@ contrib_conv2d_nchwc = _packed_conv2d(
             'groups=2, out_dtype="int32")'
         ),
     ),
-    example=(
-        "nn.contrib_conv2d_NCHWc(%x, %w, padding=[1, 1, 1, 1], channels=16, kernel_size=[3, 3], "
-        'data_layout="NCHW8c", kernel_layout="OIHW8i8o", out_layout="NCHW8c")'
-    ),
     doc="`nn.conv2d` on data and weights whose channels are in blocks.",
 )
 contrib_depthwise_conv2d_nchwc = _packed_conv2d(
@@ -81,10 +77,6 @@ contrib_depthwise_conv2d_nchwc = _packed_conv2d(
             "nn.contrib_depthwise_conv2d_NCHWc(%x: (1, 2, 5, 5) int8, %w: (2, 1, 2, 2) int8, strides=[2, 1], "
             'dilation=[1, 2], groups=2, out_dtype="int32")'
         ),
-    ),
-    example=(
-        "nn.contrib_depthwise_conv2d_NCHWc(%x, %w, padding=[1, 1, 1, 1], groups=16, channels=16, kernel_size=[3, 3], "
-        'data_layout="NCHW8c", kernel_layout="OIHW1i8o", out_layout="NCHW8c")'
     ),
     doc="`nn.conv2d` with as many groups as channels, on data and weights whose channels are in blocks.",
 )
@@ -133,7 +125,6 @@ def _define_dense_pack(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
         "nn.contrib_dense_pack(%x: (0, 3), %w: (4, 3), units=4)",
         'nn.contrib_dense_pack(%x: (2, 3) int8, %w: (2, 3, 2) int8, units=4, out_dtype="int32", weight_layout="NC2n")',
     ),
-    example='nn.contrib_dense_pack(%x, %w, units=16, weight_layout="NC8n")',
 )
 def contrib_dense_pack(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Multiply `data` (m, k) by the transpose of a weight (units, k) packed in blocks of rows."""

@@ -109,7 +109,6 @@ PadAttrs = attrs(
         "nn.pad(%x: (0, 3), %v: (), pad_width=[[1, 1], [0, 0]])",
         "nn.pad(%x: (4, 3), %v: (), pad_width=[[-1, 0], [1, -1]])",
     ),
-    example="nn.pad(%x, 0f, pad_width=[[0, 0], [1, 1]])",
     layout=layout_rules.permute("pad_width"),
     precision=Precision.FOLLOW,
 )
@@ -166,7 +165,6 @@ def _mirror_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
         'nn.mirror_pad(%x: (2, 3), mode="REFLECT", pad_width=[[1, 1], [2, 0]])',
         "nn.mirror_pad(%x: (0, 3), pad_width=[[0, 0], [1, 1]])",
     ),
-    example="nn.mirror_pad(%x, pad_width=[[0, 0], [1, 1]])",
     layout=layout_rules.permute("pad_width"),
 )
 def mirror_pad(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
@@ -195,7 +193,6 @@ def _flatten_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     shapes="(n, ...) -> (n, size of the rest)",
     source="np.reshape",
     edge_cases=("nn.batch_flatten(%x: (2, 3, 2))", "nn.batch_flatten(%x: (0, 3, 2))", "nn.batch_flatten(%x: (2, 1))"),
-    example="nn.batch_flatten(%x)",
     precision=Precision.FOLLOW,
     traits=Trait.RESHAPES | Trait.MOVES,
 )

@@ -224,7 +224,6 @@ _GRADIENTS = {1: pool_gradients.pool1d, 2: pool_gradients.pool2d, 3: pool_gradie
 def _declare_pool(rank: int, mean: bool) -> Op:
     name = f"nn.{'avg' if mean else 'max'}_pool{rank}d"
     kernel = partial(_avg_pool_kernel if mean else _max_pool_kernel, rank, name)
-    lists = f"pool_size={[2] * rank}, strides={[2] * rank}"
     doc = (
         f"The {'mean' if mean else 'maximum'} of each window sliding over {rank} spatial ax{'e' if rank > 1 else 'i'}s."
     )
@@ -243,7 +242,6 @@ def _declare_pool(rank: int, mean: bool) -> Op:
         shapes=pool_shapes(rank),
         source="the maximum or mean over shifted views",
         edge_cases=_pool_edge_cases(name, rank, mean),
-        example=f"{name}(%x, {lists})",
         doc=doc,
     )(kernel)
 
@@ -306,7 +304,6 @@ def _declare_global(name: str, kernel: Callable[..., Any], precision: Precision,
             f'{name}(%x: (1, 3, 4, 2), layout="NHWC")',
             f"{name}(%x: (0, 2, 3, 3))",
         ),
-        example=f"{name}(%x)",
     )(kernel)
 
 
@@ -401,7 +398,6 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
         shapes=f"(N, C, {', '.join('DHW'[3 - rank :])}) -> (N, C, output_size)",
         source="PyTorch's adaptive pooling",
         edge_cases=_adaptive_edge_cases(name, rank),
-        example=f"{name}(%x, output_size={[2] * rank})",
         doc=doc,
     )(partial(_adaptive_avg if mean else _adaptive_max, rank, name))
 

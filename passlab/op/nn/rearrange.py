@@ -79,7 +79,6 @@ def _to_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
         "nn.space_to_batch_nd(%x: (2, 4), block_shape=[2], paddings=[[0, 0]], pad_value=1f)",
         "nn.space_to_batch_nd(%x: (0, 2, 2), block_shape=[2, 2], paddings=[[0, 0], [0, 0]])",
     ),
-    example="nn.space_to_batch_nd(%x, block_shape=[2, 2], paddings=[[0, 0], [0, 0]])",
 )
 def space_to_batch_nd(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Divide padded data into blocks; each position in a block becomes a sample, with the batch varying fastest."""
@@ -142,7 +141,6 @@ def _from_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
         "nn.batch_to_space_nd(%x: (4, 3), block_shape=[2], crops=[[1, 0]])",
         "nn.batch_to_space_nd(%x: (0, 2, 2), block_shape=[2, 2], crops=[[0, 0], [0, 0]])",
     ),
-    example="nn.batch_to_space_nd(%x, block_shape=[2, 2], crops=[[0, 0], [0, 0]])",
 )
 def batch_to_space_nd(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Assemble the samples of a batch as blocks, and crop the result: the inverse of `nn.space_to_batch_nd`."""
@@ -208,7 +206,6 @@ def _to_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
         'nn.space_to_depth(%x: (2, 4, 2, 3), block_size=2, layout="NHWC")',
         "nn.space_to_depth(%x: (0, 1, 2, 4), block_size=2)",
     ),
-    example="nn.space_to_depth(%x, block_size=2)",
     layout=layout_rules.OneLayout(ends=True),
 )
 def space_to_depth(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
@@ -247,7 +244,6 @@ def _from_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
         'nn.depth_to_space(%x: (2, 2, 3, 4), block_size=2, layout="NHWC", mode="CRD")',
         "nn.depth_to_space(%x: (0, 4, 2, 3), block_size=2)",
     ),
-    example="nn.depth_to_space(%x, block_size=2)",
     layout=layout_rules.OneLayout(ends=True),
     precision=Precision.FOLLOW,
 )
@@ -302,7 +298,6 @@ def _dilate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
         "nn.dilate(%x: (2, 3), strides=[3, 2], dilation_value=1f)",
         "nn.dilate(%x: (1), strides=[4])",
     ),
-    example="nn.dilate(%x, strides=[1, 2])",
     layout=layout_rules.permute("strides"),
 )
 def dilate(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
@@ -341,11 +336,10 @@ def _fifo_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     shapes="data (..., n, ...), buffer (..., length, ...) -> (..., length, ...)",
     source="the last elements of buffer and data",
     edge_cases=(
-        "nn.fifo_buffer(%x: (2, 3), %b: (4, 3), axis=0)",
+        "nn.fifo_buffer(%x: (2, 3), %buffer: (4, 3), axis=0)",
         "nn.fifo_buffer(%x: (2, 1), %b: (2, 3), axis=-1)",
         "nn.fifo_buffer(%x: (0, 3), %b: (2, 3), axis=0)",
     ),
-    example="nn.fifo_buffer(%x, %buffer, axis=0)",
 )
 def fifo_buffer(attrs: Attrs, data: Array, buffer: Array, *, out: Array | None = None) -> Array:
     """Push data into a queue: the buffer shifted by the length of the data, with the data at its end."""

@@ -246,7 +246,6 @@ def _define(attrs: Attrs, *inputs: Expr) -> Expr:
         ),
         'contrib.recurrent(%x: (3, 0, 2), %w: (1, 2, 2), %r: (1, 2, 2), (), mode="rnn_relu")',
     ),
-    example='contrib.recurrent(%x, %w, %r, (%b,), mode="gru", has_bias=True)',
 )
 def recurrent(attrs: Attrs, data: Array, weight: Array, recurrent_weight: Array, optional: tuple[Array, ...]) -> Any:
     """A recurrent layer over a sequence: the outputs of all steps, and the last state (an LSTM's cell state too).

@@ -132,12 +132,11 @@ sparse_dense = operator(
     shapes="dense_data (m, k), a sparse matrix (n, k) -> (m, n)",
     source="SciPy's compressed rows",
     edge_cases=(
-        "nn.sparse_dense(%x: (2, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
+        "nn.sparse_dense(%x: (2, 3), %data: (3), %indices: (3) int32 = [0, 2, 1], %indptr: (3) int32 = [0, 2, 3])",
         "nn.sparse_dense(%x: (2, 4), %d: (2, 2, 2), %i: (2) int32 = [0, 1], %p: (2) int32 = [0, 2])",
         "nn.sparse_dense(%x: (0, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
         "nn.sparse_dense(%x: (4, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3], sparse_lhs=True)",
     ),
-    example="nn.sparse_dense(%x, %data, %indices, %indptr)",
     doc="Multiply a dense matrix by a transposed sparse one; with `sparse_lhs` a sparse one by a transposed dense one.",
 )(_sparse_dense)
 
@@ -153,9 +152,11 @@ sparse_dense_padded = operator(
     shapes="data (m, k), a sparse matrix (n, k) -> (m, n)",
     source="SciPy's compressed rows",
     edge_cases=(
-        "nn.internal.sparse_dense_padded(%x: (2, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
+        (
+            "nn.internal.sparse_dense_padded(%x: (2, 3), %data: (3), %indices: (3) int32 = [0, 2, 1], "
+            "%indptr: (3) int32 = [0, 2, 3])"
+        ),
     ),
-    example="nn.internal.sparse_dense_padded(%x, %data, %indices, %indptr)",
     doc="`nn.sparse_dense` on a weight whose rows were padded to equal length for a GPU.",
 )(_sparse_dense)
 
@@ -187,8 +188,7 @@ def _transpose_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     out=False,
     shapes="a sparse matrix (n, n) -> its transpose, as data, indices and indptr",
     source="SciPy's compressed rows",
-    edge_cases=("nn.sparse_transpose(%d: (3), %i: (3) int32 = [0, 2, 1], %p: (4) int32 = [0, 2, 2, 3])",),
-    example="nn.sparse_transpose(%data, %indices, %indptr)",
+    edge_cases=("nn.sparse_transpose(%data: (3), %indices: (3) int32 = [0, 2, 1], %indptr: (4) int32 = [0, 2, 2, 3])",),
 )
 def sparse_transpose(attrs: Attrs, data: Array, indices: Array, pointers: Array) -> tuple[Array, ...]:
     """Transpose a square matrix in compressed rows."""
@@ -221,10 +221,9 @@ def _add_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     shapes="dense_data (m, n), a sparse matrix (m, n) -> (m, n)",
     source="SciPy's compressed rows",
     edge_cases=(
-        "nn.sparse_add(%x: (2, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
+        "nn.sparse_add(%x: (2, 3), %data: (3), %indices: (3) int32 = [0, 2, 1], %indptr: (3) int32 = [0, 2, 3])",
         "nn.sparse_add(%x: (2, 3), %d: (0), %i: (0) int32, %p: (3) int32 = [0, 0, 0])",
     ),
-    example="nn.sparse_add(%x, %data, %indices, %indptr)",
 )
 def sparse_add(
     attrs: Attrs, dense: Array, data: Array, indices: Array, pointers: Array, *, out: Array | None = None
@@ -273,9 +272,11 @@ def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     shapes="dense_data (N, H, W, C), a sparse matrix (O, KH KW C) -> (N, H, W, O)",
     source="a convolution by a sparse matrix product",
     edge_cases=(
-        "nn.sparse_conv2d(%x: (1, 2, 2, 2), %d: (2, 1, 1), %i: (2) int32 = [0, 1], %p: (3) int32 = [0, 1, 2])",
+        (
+            "nn.sparse_conv2d(%x: (1, 2, 2, 2), %data: (2, 1, 1), %indices: (2) int32 = [0, 1], "
+            "%indptr: (3) int32 = [0, 1, 2])"
+        ),
     ),
-    example="nn.sparse_conv2d(%x, %data, %indices, %indptr)",
 )
 def sparse_conv2d(
     attrs: Attrs, dense: Array, data: Array, indices: Array, pointers: Array, *, out: Array | None = None

@@ -115,7 +115,6 @@ UpSampling3DAttrs = attrs(
         'nn.upsampling(%x: (1, 2, 3, 2), scale_h=2f, scale_w=1f, layout="NHWC", method="bilinear", align_corners=True)',
         "nn.upsampling(%x: (0, 2, 2, 3), scale_h=2f, scale_w=2f)",
     ),
-    example="nn.upsampling(%x, scale_h=2f, scale_w=2f)",
     layout=layout_rules.OneLayout(split=True, still="DHW"),
 )
 def upsampling(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
@@ -143,7 +142,6 @@ def upsampling(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
         "nn.upsampling3d(%x: (1, 1, 2, 2, 2), scale_d=2f, scale_h=1f, scale_w=2f)",
         'nn.upsampling3d(%x: (1, 1, 2, 2, 2), scale_d=2f, scale_h=2f, scale_w=2f, method="trilinear")',
     ),
-    example="nn.upsampling3d(%x, scale_d=2f, scale_h=2f, scale_w=2f)",
     layout=layout_rules.OneLayout(split=True, still="DHW"),
 )
 def upsampling3d(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:

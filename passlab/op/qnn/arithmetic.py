@@ -105,7 +105,6 @@ def _binary_op(name: str, combine: Combine, doc: str) -> Op:
             f"{name}(%q: (2, 1) uint8, %r: (3) uint8, 0.25f, 128, 0.125f, 7, 0.5f, 30)",
             f"{name}(%q: (0, 3) int8, %r: (0, 3) int8, 0.25f, 1, 0.125f, -2, 0.5f, 3)",
         ),
-        example=f"{name}(%q, %q, 0.5f, 0, 0.5f, 0, 0.5f, 0)",
     )(kernel)
 
 
@@ -141,7 +140,6 @@ def _concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
         "qnn.concatenate((%q: (2, 3) int8, %r: (2, 1) int8), (0.5f, 0.25f), (1, 2), 0.25f, 3, axis=-1)",
         "qnn.concatenate((%q: (0, 3) uint8, %r: (2, 3) uint8), (0.5f, 0.5f), (1, 1), 0.5f, 1)",
     ),
-    example="qnn.concatenate((%q, %q), (0.5f, 0.5f), (0, 0), 0.5f, 0)",
     layout=layout_rules.join,
 )
 def concatenate(
@@ -219,7 +217,6 @@ def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpP
             *(f"{name}(%q: ({dims}) int8, 0.25f, 1, 0.125f, 3)" for dims in ("2, 3", "", "0, 3")),
             f"{name}(%q: (2, 3) uint8, 0.25f, 128, 0.125f, 7)",
         ),
-        example=f"{name}(%q, 0.5f, 0, 0.5f, 0)",
     )
 
 
@@ -261,7 +258,6 @@ leaky_relu = _quantized(
         "qnn.leaky_relu(%q: () int8, 0.25f, 1, 0.125f, 3, alpha=0.1f)",
         "qnn.leaky_relu(%q: (0, 3) int8, 0.25f, 1, 0.125f, 3, alpha=0.1f)",
     ),
-    example="qnn.leaky_relu(%q, 0.5f, 0, 0.5f, 0, alpha=0.1f)",
     layout=layout_rules.rescale,
 )
 
@@ -287,7 +283,6 @@ softmax = _quantized(
         "qnn.softmax(%q: (2, 3) uint8, 0.25f, 128, 0.125f, 7, axis=-1)",
         "qnn.softmax(%q: (0, 3) int8, 0.25f, 1, 0.125f, 3, axis=-1)",
     ),
-    example="qnn.softmax(%q, 0.5f, 0, 0.01f, 0)",
     layout=layout_rules.along(),
 )
 
@@ -322,7 +317,6 @@ def _pool_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
         "qnn.avg_pool2d(%q: (1, 2, 4, 4) int8, 0.5f, 1, 0.5f, 1, pool_size=[2, 2], strides=[2, 2])",
         "qnn.avg_pool2d(%q: (1, 2, 4, 4) uint8, 0.5f, 128, 0.25f, 3, pool_size=[2, 2])",
     ),
-    example="qnn.avg_pool2d(%q4, 0.5f, 0, 0.5f, 0, pool_size=[2, 2])",
     layout=layout_rules.OneLayout(),
 )
 def avg_pool2d(

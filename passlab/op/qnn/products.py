@@ -90,7 +90,6 @@ dense = _quantized_product(
         'qnn.dense(%q: (2, 3) int8, %w: (4, 3) int8, 1, -2, 0.5f, 0.5f, units=4, out_dtype="int32")',
         'qnn.dense(%q: (0, 3) uint8, %w: (4, 3) int8, 128, 0, 0.5f, 0.5f, units=4, out_dtype="int32")',
     ),
-    example='qnn.dense(%q, %q, 0, 0, 0.5f, 0.5f, units=2, out_dtype="int32")',
 )
 
 
@@ -118,7 +117,6 @@ batch_matmul = _quantized_product(
             "transpose_a=True)"
         ),
     ),
-    example='qnn.batch_matmul(%q3, %q3, 0, 0, 0.5f, 0.5f, out_dtype="int32", transpose_b=True)',
 )
 
 
@@ -152,7 +150,6 @@ conv2d = _quantized_product(
             'kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWOI", out_dtype="int32")'
         ),
     ),
-    example='qnn.conv2d(%q4, %qw, 0, 0, 0.5f, 0.5f, channels=2, kernel_size=[2, 2], out_dtype="int32")',
     layout=layout_rules.TwoLayouts({"NCHW": "OIHW", "NHWC": "HWIO"}),
 )
 
@@ -180,6 +177,5 @@ conv2d_transpose = _quantized_product(
             'kernel_size=[2, 2], strides=[2, 2], out_dtype="int32")'
         ),
     ),
-    example='qnn.conv2d_transpose(%q4, %qw, 0, 0, 0.5f, 0.5f, channels=2, kernel_size=[2, 2], out_dtype="int32")',
     layout=layout_rules.TwoLayouts({"NCHW": "IOHW", "NHWC": "HWIO"}),
 )

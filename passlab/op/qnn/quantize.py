@@ -60,7 +60,6 @@ def _quantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
         'qnn.quantize(%x: (0, 3) float32, 0.5f, 1, out_dtype="int32")',
         'qnn.quantize(%x: () float32, 0.5f, 1, out_dtype="int16")',
     ),
-    example='qnn.quantize(%x, 0.5f, 0, out_dtype="int8")',
     layout=layout_rules.along(),
 )
 def quantize(attrs: Attrs, data: Array, output_scale: Array, output_zero_point: Array) -> Array:
@@ -117,7 +116,6 @@ def _define_dequantize(attrs: Attrs, data: Expr, scale: Expr, zero_point: Expr) 
         'qnn.dequantize(%q: (0, 3) int32, 0.5f, 1, out_dtype="float32")',
         'qnn.dequantize(%q: () int16, 0.5f, 1, out_dtype="float16")',
     ),
-    example='qnn.dequantize(%q, 0.5f, 0, out_dtype="float32")',
     layout=layout_rules.along(),
 )
 def dequantize(attrs: Attrs, data: Array, input_scale: Array, input_zero_point: Array) -> Array:
@@ -191,7 +189,6 @@ def current_rounding() -> tuple[str, str]:
         'qnn.requantize(%q: (2, 3) int8, 0.5f, 1, 0.75f, 2, rounding="TONEAREST", out_dtype="uint8")',
         'qnn.requantize(%q: (0, 3) int32, 0.5f, 1, 0.25f, 2, out_dtype="int8")',
     ),
-    example='qnn.requantize(%q, 0.5f, 0, 0.25f, 0, out_dtype="int8")',
     layout=layout_rules.along(),
 )
 def requantize(
@@ -251,7 +248,6 @@ def _dtype_code(dtype: Any) -> Any:
         "qnn.simulated_quantize(%x: () float32, 0, 0.5f, 1)",
         "qnn.simulated_quantize(%x: (0, 3) float32, 1, 0.5f, 1)",
     ),
-    example="qnn.simulated_quantize(%x, 2, 0.5f, 0)",
 )
 def simulated_quantize(
     attrs: Attrs, data: Array, out_dtype: Array, output_scale: Array, output_zero_point: Array
@@ -293,7 +289,6 @@ def _define_simulated_dequantize(attrs: Attrs, data: Expr, in_dtype: Expr, scale
         'qnn.simulated_dequantize(%x: () float32, 0, 0.5f, 1, out_dtype="float32")',
         'qnn.simulated_dequantize(%x: (0, 3) float32, 1, 0.5f, 1, out_dtype="float32")',
     ),
-    example='qnn.simulated_dequantize(%x, 2, 0.5f, 0, out_dtype="float32")',
 )
 def simulated_dequantize(
     attrs: Attrs, data: Array, in_dtype: Array, input_scale: Array, input_zero_point: Array

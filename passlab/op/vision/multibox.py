@@ -63,7 +63,6 @@ def _prior_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
         "vision.multibox_prior(%x: (1, 2, 2, 3), sizes=[0.5f, 0.2f], ratios=[1f, 2f])",
         "vision.multibox_prior(%x: (1, 1, 1, 1), clip=True)",
     ),
-    example="vision.multibox_prior(%x, sizes=[0.5f], ratios=[1f, 2f])",
 )
 def multibox_prior(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Boxes (left, top, right, bottom) around each pixel: all sizes, then the first size with the other ratios."""
@@ -140,11 +139,10 @@ _VARIANCES = tuple(float(_F32(v)) for v in (0.1, 0.1, 0.2, 0.2))  # Relay stores
     source="Liu et al., SSD (2016)",
     edge_cases=(
         (
-            "vision.multibox_transform_loc(%p: (1, 2, 2) float32 = [[[0.1, 0.8], [0.9, 0.2]]], %l: (1, 8) float32, "
-            "%a: (1, 2, 4) float32 = [[[0.1, 0.1, 0.4, 0.5], [0.2, 0.2, 0.8, 0.9]]], threshold=0.1f)"
+            "vision.multibox_transform_loc(%p: (1, 2, 2) float32 = [[[0.1, 0.8], [0.9, 0.2]]], %loc: (1, 8) float32, "
+            "%anchor: (1, 2, 4) float32 = [[[0.1, 0.1, 0.4, 0.5], [0.2, 0.2, 0.8, 0.9]]], threshold=0.1f)"
         ),
     ),
-    example="vision.multibox_transform_loc(%p, %loc, %anchor)",
     no_gradient=BOX_CHOICE,
 )
 def multibox_transform_loc(attrs: Attrs, cls_prob: Array, loc_pred: Array, anchor: Array) -> tuple[Array, ...]:
@@ -200,7 +198,6 @@ def _reorg_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     shapes="(N, C, H, W) -> (N, C stride², H / stride, W / stride)",
     source="Darknet's reorg layer",
     edge_cases=("vision.yolo_reorg(%x: (1, 4, 2, 4), stride=2)", "vision.yolo_reorg(%x: (2, 1, 2, 2), stride=1)"),
-    example="vision.yolo_reorg(%x, stride=2)",
 )
 def yolo_reorg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Move pixels into channels by Darknet's rule, which reads the data as if it had fewer channels and larger rows."""

@@ -66,7 +66,6 @@ def _counts_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     shapes="data (N, n, fields), score_threshold () -> (N), (N, n, fields), (N, n)",
     source="MXNet's box_nms",
     edge_cases=("vision.get_valid_counts(%x: (1, 3, 6), 0.1f)", "vision.get_valid_counts(%x: (2, 0, 6), 0.1f)"),
-    example="vision.get_valid_counts(%x, 0.5f)",
     no_gradient=BOX_CHOICE,
 )
 def get_valid_counts(attrs: Attrs, data: Array, score_threshold: Array) -> tuple[Array, ...]:
@@ -175,14 +174,13 @@ def _suppress_sample(attrs: Attrs, data: Array, count: int, limit: int, threshol
     edge_cases=(
         (
             "vision.non_max_suppression(%x: (1, 3, 6) float32 = [[[0, 0.9, 0, 0, 2, 2], [0, 0.8, 0, 0, 2, 1.9], "
-            "[1, 0.7, 5, 5, 6, 6]]], %c: (1) int32 = [3], %i: (1, 3) int32 = [[0, 1, 2]], -1, 0.5f)"
+            "[1, 0.7, 5, 5, 6, 6]]], %count: (1) int32 = [3], %indices: (1, 3) int32 = [[0, 1, 2]], -1, 0.5f)"
         ),
         (
             "vision.non_max_suppression(%x: (1, 2, 6) float32 = [[[0, 0.9, 0, 0, 2, 2], [1, 0.8, 0, 0, 2, 1.9]]], "
             "%c: (1) int32 = [2], %i: (1, 2) int32 = [[0, 1]], -1, 0.5f, force_suppress=True, return_indices=False)"
         ),
     ),
-    example="vision.non_max_suppression(%x, %count, %indices, -1, 0.5f)",
     no_gradient=BOX_CHOICE,
 )
 def non_max_suppression(
@@ -270,11 +268,10 @@ def _select_class(boxes: Array, scores: Array, limit: int, iou: float, min_score
     source="ONNX's NonMaxSuppression",
     edge_cases=(
         (
-            "vision.all_class_non_max_suppression(%b: (1, 3, 4) float32 = [[[0, 0, 2, 2], [0, 0, 2, 1.9], [5, 5, "
-            "6, 6]]], %s: (1, 1, 3) float32 = [[[0.7, 0.9, 0.8]]], 3, 0.5f, 0f)"
+            "vision.all_class_non_max_suppression(%boxes: (1, 3, 4) float32 = [[[0, 0, 2, 2], [0, 0, 2, 1.9], [5, 5, "
+            "6, 6]]], %scores: (1, 1, 3) float32 = [[[0.7, 0.9, 0.8]]], 3, 0.5f, 0f)"
         ),
     ),
-    example="vision.all_class_non_max_suppression(%boxes, %scores, 2, 0.5f, 0.1f)",
     no_gradient=BOX_CHOICE,
 )
 def all_class_non_max_suppression(
@@ -360,14 +357,10 @@ def _regular_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     source="TensorFlow Lite's detection postprocessing",
     edge_cases=(
         (
-            "vision.regular_non_max_suppression(%b: (1, 3, 4) float32 = [[[0, 0, 2, 2], [0, 0, 2, 1.9], [5, 5, 6, "
-            "6]]], %s: (1, 3, 1) float32 = [[[0.7], [0.9], [0.8]]], max_detections_per_class=3, max_detections=2, "
+            "vision.regular_non_max_suppression(%boxes: (1, 3, 4) float32 = [[[0, 0, 2, 2], [0, 0, 2, 1.9], [5, 5, 6, "
+            "6]]], %scores: (1, 3, 1) float32 = [[[0.7], [0.9], [0.8]]], max_detections_per_class=3, max_detections=2, "
             "num_classes=1, iou_threshold=0.5f, score_threshold=0.1f)"
         ),
-    ),
-    example=(
-        "vision.regular_non_max_suppression(%boxes, %scores, max_detections_per_class=2, max_detections=4, "
-        "num_classes=3, iou_threshold=0.5f, score_threshold=0.1f)"
     ),
     no_gradient=BOX_CHOICE,
 )

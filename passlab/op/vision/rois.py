@@ -159,7 +159,6 @@ def _align_operator(name: str, more: tuple[str, ...] = ()) -> Callable[[Callable
                 'spatial_scale=1f, sample_ratio=2, mode="max")'
             ),
         ),
-        example=f"{name}(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
         layout=layout_rules.OneLayout(follows=False),
     )
 
@@ -226,11 +225,10 @@ def _max_pool_regions(attrs: Attrs, images: Array, batch: Array, rois: Array) ->
     source="Girshick, Fast R-CNN (2015)",
     edge_cases=(
         (
-            "vision.roi_pool(%x: (2, 2, 4, 5), %r: (2, 5) float32 = [[0, 0, 0, 3, 3], [1, 2, 1, 9, 4]], "
+            "vision.roi_pool(%x: (2, 2, 4, 5), %rois: (2, 5) float32 = [[0, 0, 0, 3, 3], [1, 2, 1, 9, 4]], "
             "pooled_size=[2, 2], spatial_scale=0.5f)"
         ),
     ),
-    example="vision.roi_pool(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
     layout=layout_rules.OneLayout(follows=False),
     no_gradient=(
         "the pixels of a bin depend on the values of its region, and no operator computes them; use vision.roi_align"
@@ -350,7 +348,6 @@ def _suppress_overlaps(boxes: Any, threshold: float) -> list[int]:
             "rpn_post_nms_top_n=3, rpn_min_size=1)"
         ),
     ),
-    example="vision.proposal(%p, %moves, %info, scales=[8f], ratios=[1f])",
     no_gradient=BOX_CHOICE,
 )
 def proposal(attrs: Attrs, cls_prob: Array, bbox_pred: Array, im_info: Array, *, out: Array | None = None) -> Array:

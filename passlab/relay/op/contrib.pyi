@@ -42,7 +42,7 @@ def recurrent(
       has_lengths: whether `optional` ends with the length of each sequence (bool)
     Shapes: data (T, N, I), weights (D, G H, I) and (D, G H, H), optional bias (D, 2 G H), states (D, N, H), lengths (N) -> (T, D, N, H), (D, N, H) for each state; D directions, G gates of H elements.
     Source: ONNX's LSTM, GRU and RNN; Hochreiter and Schmidhuber (1997), Cho et al. (2014).
-    In Relay text: contrib.recurrent(%x, %w, %r, (%b,), mode="gru", has_bias=True)
+    In Relay text: contrib.recurrent(%x, %w, %r, ())
     """
 
 def roi_align(
@@ -67,5 +67,5 @@ def roi_align(
       mode: the reduction of the samples of a bin ('avg' | 'max')
     Shapes: data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size).
     Source: He et al., Mask R-CNN (2017).
-    In Relay text: contrib.roi_align(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)
+    In Relay text: contrib.roi_align(%x, %r, pooled_size=[2, 2], spatial_scale=0.5f)
     """

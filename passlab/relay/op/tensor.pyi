@@ -51,7 +51,7 @@ def adv_index(inputs: Operand) -> Call:
 
     Shapes: data (d0, ...), n index tensors, which broadcast to I -> (I, d[n], ...).
     Source: NumPy's advanced indexing.
-    In Relay text: adv_index((%x, %i, %i))
+    In Relay text: adv_index((%x, %i, %j))
     """
 
 def all(
@@ -68,7 +68,7 @@ def all(
       exclude: whether `axis` lists the dimensions to keep instead (bool)
     Shapes: (..., n, ...) -> (..., ...), or (..., 1, ...) with keepdims.
     Source: np.all.
-    In Relay text: all(%x, axis=[1])
+    In Relay text: all(%x, axis=[-1])
     """
 
 def any(
@@ -85,7 +85,7 @@ def any(
       exclude: whether `axis` lists the dimensions to keep instead (bool)
     Shapes: (..., n, ...) -> (..., ...), or (..., 1, ...) with keepdims.
     Source: np.any.
-    In Relay text: any(%x, axis=[1])
+    In Relay text: any(%x, axis=[-1])
     """
 
 def arange(
@@ -119,7 +119,7 @@ def argmax(
       exclude: whether `axis` lists the dimensions to keep instead (bool)
     Shapes: (..., n, ...) -> (..., ...), or (..., 1, ...) with keepdims.
     Source: np.argmax.
-    In Relay text: argmax(%x, axis=[1])
+    In Relay text: argmax(%x, axis=[-1])
     """
 
 def argmin(
@@ -138,7 +138,7 @@ def argmin(
       exclude: whether `axis` lists the dimensions to keep instead (bool)
     Shapes: (..., n, ...) -> (..., ...), or (..., 1, ...) with keepdims.
     Source: np.argmin.
-    In Relay text: argmin(%x, axis=[1])
+    In Relay text: argmin(%x, axis=[-1])
     """
 
 def argsort(
@@ -152,7 +152,7 @@ def argsort(
       dtype: the dtype of indices, by default int32 (dtype)
     Shapes: S -> S.
     Source: np.argsort, stable.
-    In Relay text: argsort(%x, axis=1, dtype="int32")
+    In Relay text: argsort(%x, axis=-1, dtype="int32")
     """
 
 def argwhere(condition: Operand) -> Call:
@@ -235,7 +235,7 @@ def broadcast_to(data: Operand, shape: SupportsIndex | Iterable[SupportsIndex | 
       dtype: the dtype of the result (dtype)
     Shapes: (...) -> shape.
     Source: np.broadcast_to.
-    In Relay text: broadcast_to(%x, shape=[3, 2, 3])
+    In Relay text: broadcast_to(%x, shape=[2, 3, 4])
     """
 
 def broadcast_to_like(data: Operand, broadcast_type: Operand) -> Call:
@@ -292,7 +292,7 @@ def clip(a: Operand, a_min: SupportsFloat, a_max: SupportsFloat) -> Call:
       a_max: the upper bound (float)
     Shapes: S -> S.
     Source: np.clip.
-    In Relay text: clip(%x, a_min=0f, a_max=6f)
+    In Relay text: clip(%x, a_min=-1f, a_max=2f)
     """
 
 def collapse_sum_like(data: Operand, collapse_type: Operand) -> Call:
@@ -300,7 +300,7 @@ def collapse_sum_like(data: Operand, collapse_type: Operand) -> Call:
 
     Shapes: data (...), collapse_type S -> S.
     Source: the transpose of np.broadcast_to.
-    In Relay text: collapse_sum_like(%y, %x)
+    In Relay text: collapse_sum_like(%x, %y)
     """
 
 def collapse_sum_to(data: Operand, shape: Operand) -> Call:
@@ -311,7 +311,7 @@ def collapse_sum_to(data: Operand, shape: Operand) -> Call:
       dtype: the dtype of the result (dtype)
     Shapes: data (...), shape (rank) -> shape.
     Source: the transpose of np.broadcast_to.
-    In Relay text: collapse_sum_to(%x, %row)
+    In Relay text: collapse_sum_to(%x, %row, shape=[1, 3])
     """
 
 def concatenate(data: Operand, axis: SupportsIndex) -> Call:
@@ -321,7 +321,7 @@ def concatenate(data: Operand, axis: SupportsIndex) -> Call:
       axis: the dimension along which to join (int)
     Shapes: ((..., a, ...), (..., b, ...)) -> (..., a + b, ...).
     Source: np.concatenate.
-    In Relay text: concatenate((%x, %x), axis=1)
+    In Relay text: concatenate((%x, %y), axis=-1)
     """
 
 def contrib_reverse_reshape(data: Operand, newshape: SupportsIndex | Iterable[SupportsIndex]) -> Call:
@@ -373,7 +373,7 @@ def cumprod(
       exclusive: whether each result excludes its own element (bool)
     Shapes: S -> S, or (size of S) without axis.
     Source: np.cumprod.
-    In Relay text: cumprod(%x, axis=1)
+    In Relay text: cumprod(%x, axis=-1)
     """
 
 def cumsum(
@@ -390,7 +390,7 @@ def cumsum(
       exclusive: whether each result excludes its own element (bool)
     Shapes: S -> S, or (size of S) without axis.
     Source: np.cumsum.
-    In Relay text: cumsum(%x, axis=1)
+    In Relay text: cumsum(%x, axis=-1)
     """
 
 def debug(expr: Operand, debug_func: str | Constant | None = None) -> Call:
@@ -421,7 +421,7 @@ def dft(re_data: Operand, im_data: Operand, inverse: bool = False) -> TupleWrapp
       inverse: whether to transform back (bool)
     Shapes: real and imaginary parts (..., n) -> (..., n), twice.
     Source: np.fft.fft, np.fft.ifft; Cooley and Tukey (1965).
-    In Relay text: dft(%x, %x)
+    In Relay text: dft(%x, %y)
     """
 
 def divide(lhs: Operand, rhs: Operand) -> Call:
@@ -439,7 +439,7 @@ def einsum(data: Operand, equation: str) -> Call:
       equation: subscripts, such as "ij,jk->ik" (str)
     Shapes: tensors by the left of the equation -> its right.
     Source: np.einsum.
-    In Relay text: einsum((%x, %t), equation="ij,jk->ik")
+    In Relay text: einsum((%x, %y), equation="ij,jk->ik")
     """
 
 def equal(lhs: Operand, rhs: Operand) -> Call:
@@ -474,7 +474,7 @@ def expand_dims(data: Operand, axis: SupportsIndex | Expr, num_newaxis: Supports
       num_newaxis: how many (int)
     Shapes: (...) -> (..., 1 * num_newaxis, ...).
     Source: np.expand_dims.
-    In Relay text: expand_dims(%x, axis=0)
+    In Relay text: expand_dims(%x, axis=-1)
     """
 
 def fast_erf(data: Operand) -> Call:
@@ -509,7 +509,7 @@ def fixed_point_multiply(data: Operand, multiplier: SupportsIndex, shift: Suppor
       shift: the power of two (int)
     Shapes: S -> S.
     Source: gemmlowp's fixed-point multiplication, halves rounded up.
-    In Relay text: fixed_point_multiply(%i, multiplier=1073741824, shift=1)
+    In Relay text: fixed_point_multiply(%x, multiplier=1073741824, shift=1)
     """
 
 def fixed_point_multiply_per_axis(
@@ -529,7 +529,7 @@ def fixed_point_multiply_per_axis(
       axes: the dimensions of data along which multiplier and shifts vary (list of int)
     Shapes: data S, vectors of S[axes] -> S.
     Source: gemmlowp's fixed-point multiplication, halves rounded up.
-    In Relay text: fixed_point_multiply_per_axis(%ii, %m, %s, %s, is_rshift_required=True, axes=[0])
+    In Relay text: fixed_point_multiply_per_axis(%x, %m, %l, %r, is_lshift_required=True, is_rshift_required=True, axes=[0])
     """
 
 def floor(data: Operand) -> Call:
@@ -566,7 +566,7 @@ def full(
       dtype: the dtype of the result (dtype)
     Shapes: fill_value () -> shape.
     Source: np.full.
-    In Relay text: full(%v, shape=[2, 3], dtype="float32")
+    In Relay text: full(%v, shape=[2, 3])
     """
 
 def full_like(data: Operand, fill_value: Operand) -> Call:
@@ -584,7 +584,7 @@ def gather(data: Operand, axis: SupportsIndex | None, indices: Operand) -> Call:
       axis: the dimension that indices index (int or None)
     Shapes: data, indices I of the same rank -> I.
     Source: PyTorch's gather.
-    In Relay text: gather(%x, %i, axis=0)
+    In Relay text: gather(%x, %i, axis=-1)
     """
 
 def gather_nd(
@@ -597,7 +597,7 @@ def gather_nd(
       index_rank: the first dimension of indices, if it is not known (int or None)
     Shapes: data (d0, ...), indices (m, I) -> (I, d[m], ...).
     Source: TensorFlow's gather_nd, its index dimension first.
-    In Relay text: gather_nd(%x, %n)
+    In Relay text: gather_nd(%x, %i)
     """
 
 def greater(lhs: Operand, rhs: Operand) -> Call:
@@ -664,7 +664,7 @@ def layout_transform(data: Operand, src_layout: str, dst_layout: str) -> Call:
       dst_layout: the new layout; "4c" is a part of 4 split off axis C (str)
     Shapes: src_layout -> dst_layout.
     Source: Relay's layouts: a capital for an axis, 4c for a part of 4 split off it.
-    In Relay text: layout_transform(%im, src_layout="NCHW", dst_layout="NHWC")
+    In Relay text: layout_transform(%x, src_layout="NCHW", dst_layout="NHWC")
     """
 
 def left_shift(lhs: Operand, rhs: Operand) -> Call:
@@ -777,7 +777,7 @@ def max(
       exclude: whether `axis` lists the dimensions to keep instead (bool)
     Shapes: (..., n, ...) -> (..., ...), or (..., 1, ...) with keepdims.
     Source: np.max.
-    In Relay text: max(%x, axis=[1])
+    In Relay text: max(%x, axis=[-1])
     """
 
 def maximum(lhs: Operand, rhs: Operand) -> Call:
@@ -802,7 +802,7 @@ def mean(
       exclude: whether `axis` lists the dimensions to keep instead (bool)
     Shapes: (..., n, ...) -> (..., ...), or (..., 1, ...) with keepdims.
     Source: np.mean.
-    In Relay text: mean(%x, axis=[1])
+    In Relay text: mean(%x, axis=[-1])
     """
 
 def mean_std(data: Expr, axis: Axis = None, keepdims: bool = False, exclude: bool = False) -> TupleWrapper:
@@ -820,7 +820,7 @@ def meshgrid(data: Operand, indexing: Literal["ij", "xy"] = "ij") -> TupleWrappe
       indexing: the order of the dimensions: matrix or Cartesian ('ij' | 'xy')
     Shapes: vectors (a), (b), ... -> as many tensors (a, b, ...).
     Source: np.meshgrid.
-    In Relay text: meshgrid((%v, %v))
+    In Relay text: meshgrid((%x, %y), indexing="ij")
     """
 
 def min(
@@ -837,7 +837,7 @@ def min(
       exclude: whether `axis` lists the dimensions to keep instead (bool)
     Shapes: (..., n, ...) -> (..., ...), or (..., 1, ...) with keepdims.
     Source: np.min.
-    In Relay text: min(%x, axis=[1])
+    In Relay text: min(%x, axis=[-1])
     """
 
 def minimum(lhs: Operand, rhs: Operand) -> Call:
@@ -901,7 +901,7 @@ def on_device(
       constrain_body: whether the body is computed there (bool)
     Shapes: any value -> the same.
     Source: Relay.
-    In Relay text: on_device(%x, constrain_result=True)
+    In Relay text: on_device(%x)
     """
 
 def one_hot(
@@ -920,7 +920,7 @@ def one_hot(
       dtype: the dtype of the result (dtype)
     Shapes: indices S, on_value, off_value () -> S with depth inserted at axis.
     Source: a row of the identity matrix for each index.
-    In Relay text: one_hot(%i, %v, %v, depth=3, dtype="float32")
+    In Relay text: one_hot(%i, %v, %w, depth=3, dtype="float32")
     """
 
 def ones(shape: SupportsIndex | Iterable[SupportsIndex | Dim] | Expr | None, dtype: DTypeLike) -> Call:
@@ -964,7 +964,7 @@ def prod(
       exclude: whether `axis` lists the dimensions to keep instead (bool)
     Shapes: (..., n, ...) -> (..., ...), or (..., 1, ...) with keepdims.
     Source: np.prod.
-    In Relay text: prod(%x, axis=[1])
+    In Relay text: prod(%x, axis=[-1])
     """
 
 def reinterpret(data: Operand, dtype: DTypeLike) -> Call:
@@ -985,7 +985,7 @@ def repeat(data: Operand, repeats: SupportsIndex, axis: SupportsIndex | None) ->
       axis: the dimension, None for all elements in order (int or None)
     Shapes: (..., n, ...) -> (..., n * repeats, ...).
     Source: np.repeat.
-    In Relay text: repeat(%x, repeats=2, axis=1)
+    In Relay text: repeat(%x, repeats=2, axis=-1)
     """
 
 def reshape(data: Operand, newshape: SupportsIndex | Iterable[SupportsIndex] | Expr, allowzero: bool = False) -> Call:
@@ -996,7 +996,7 @@ def reshape(data: Operand, newshape: SupportsIndex | Iterable[SupportsIndex] | E
       allowzero: whether 0 means a dimension of no elements (bool)
     Shapes: (...) -> newshape.
     Source: np.reshape, with Relay's codes.
-    In Relay text: reshape(%x, newshape=[0, -1])
+    In Relay text: reshape(%x, newshape=[-1])
     """
 
 def reshape_like(
@@ -1026,7 +1026,7 @@ def reverse(data: Operand, axis: SupportsIndex | None) -> Call:
       axis: the dimension to reverse (0 if None) (int or None)
     Shapes: S -> S.
     Source: np.flip.
-    In Relay text: reverse(%x, axis=0)
+    In Relay text: reverse(%x, axis=-1)
     """
 
 def reverse_reshape(data: Expr, newshape: int | Sequence[int]) -> Expr:
@@ -1042,7 +1042,7 @@ def reverse_sequence(
       batch_axis: the dimension of batches (int)
     Shapes: data S, seq_lengths (S[batch_axis]) -> S.
     Source: TensorFlow's reverse_sequence.
-    In Relay text: reverse_sequence(%x, %lengths)
+    In Relay text: reverse_sequence(%x, %lengths, seq_axis=1, batch_axis=0)
     """
 
 def right_shift(lhs: Operand, rhs: Operand) -> Call:
@@ -1076,7 +1076,7 @@ def scatter(data: Operand, indices: Operand, updates: Operand, axis: SupportsInd
       axis: the dimension that indices index (int)
     Shapes: data S, indices and updates I -> S.
     Source: ONNX's ScatterElements.
-    In Relay text: scatter(%x, %ii, %x, axis=0)
+    In Relay text: scatter(%x, %i, %u, axis=0)
     """
 
 def scatter_elements(
@@ -1095,7 +1095,7 @@ def scatter_elements(
       reduction: the combination of an update with the old value ('update' | 'add' | 'mul' | 'mean' | 'min' | 'max')
     Shapes: data S, indices and updates I -> S.
     Source: ONNX's ScatterElements.
-    In Relay text: scatter_elements(%x, %ii, %x, axis=0)
+    In Relay text: scatter_elements(%x, %i, %u, axis=0)
     """
 
 def scatter_nd(
@@ -1107,7 +1107,7 @@ def scatter_nd(
       mode: the combination of an update with the old value ('update' | 'add' | 'mul' | 'min' | 'max')
     Shapes: data S, indices (m, I), updates (I, S[m:]) -> S.
     Source: ONNX's ScatterND, its index dimension first.
-    In Relay text: scatter_nd(%v, %ii, %r)
+    In Relay text: scatter_nd(%x, %i, %u)
     """
 
 def searchsorted(sorted_sequence: Operand, values: Operand, right: bool = False, dtype: DTypeLike = "int32") -> Call:
@@ -1118,7 +1118,7 @@ def searchsorted(sorted_sequence: Operand, values: Operand, right: bool = False,
       dtype: the dtype of the result (dtype)
     Shapes: sorted_sequence (..., n), values (..., m) -> (..., m).
     Source: np.searchsorted.
-    In Relay text: searchsorted(%x, %y)
+    In Relay text: searchsorted(%s, %v)
     """
 
 def segment_sum(data: Expr, segment_ids: Expr, num_segments: int | Expr | None = None) -> Expr:
@@ -1138,7 +1138,7 @@ def sequence_mask(
       axis: the dimension of time (int)
     Shapes: data S, valid_length (batch) -> S.
     Source: MXNet's SequenceMask.
-    In Relay text: sequence_mask(%x, %lengths, axis=1)
+    In Relay text: sequence_mask(%x, %lengths, mask_value=-1f)
     """
 
 def shape_of(data: Operand, dtype: DTypeLike = "int32") -> Call:
@@ -1204,7 +1204,7 @@ def sliding_window(
       strides: the distance between the starts of windows (list of int)
     Shapes: (..., S) -> (..., windows, window_shape).
     Source: np.lib.stride_tricks.sliding_window_view.
-    In Relay text: sliding_window(%x, axis=0, window_shape=[1, 2], strides=[1, 1])
+    In Relay text: sliding_window(%x, axis=-1, window_shape=[3], strides=[2])
     """
 
 def sort(data: Operand, axis: SupportsIndex = -1, is_ascend: bool | Constant = True) -> Call:
@@ -1216,7 +1216,7 @@ def sort(data: Operand, axis: SupportsIndex = -1, is_ascend: bool | Constant = T
       dtype: the dtype of indices, by default int32 (dtype)
     Shapes: S -> S.
     Source: np.sort.
-    In Relay text: sort(%x, axis=1)
+    In Relay text: sort(%x, axis=-1)
     """
 
 def sparse_fill_empty_rows(
@@ -1226,7 +1226,7 @@ def sparse_fill_empty_rows(
 
     Shapes: sparse_indices (n, 2), sparse_values (n), dense_shape (2), default_value (1) -> (m, 2), (m), (rows).
     Source: TensorFlow's sparse_fill_empty_rows.
-    In Relay text: sparse_fill_empty_rows(%ii, %v3, %shape, %v1)
+    In Relay text: sparse_fill_empty_rows(%i, %v, %shape, %d)
     """
 
 def sparse_reshape(sparse_indices: Operand, prev_shape: Operand, new_shape: Operand) -> TupleWrapper:
@@ -1234,7 +1234,7 @@ def sparse_reshape(sparse_indices: Operand, prev_shape: Operand, new_shape: Oper
 
     Shapes: sparse_indices (n, r), prev_shape (r), new_shape (q) -> (n, q), (q).
     Source: TensorFlow's sparse_reshape.
-    In Relay text: sparse_reshape(%ii, %shape, %shape)
+    In Relay text: sparse_reshape(%i, %p, %n)
     """
 
 def sparse_to_dense(
@@ -1249,7 +1249,7 @@ def sparse_to_dense(
       output_shape: the shape of the result (shape)
     Shapes: sparse_indices (n, r) or (n) or (), sparse_values (n) or (), default_value () -> output_shape.
     Source: TensorFlow's sparse_to_dense.
-    In Relay text: sparse_to_dense(%i, %v3, %v, output_shape=[5])
+    In Relay text: sparse_to_dense(%i, %v, %d, output_shape=[2, 3])
     """
 
 def split(
@@ -1262,7 +1262,7 @@ def split(
       axis: the dimension to split (int)
     Shapes: (..., n, ...) -> a tuple of (..., part, ...).
     Source: np.split.
-    In Relay text: split(%x, indices_or_sections=2)
+    In Relay text: split(%x, indices_or_sections=3, axis=-1)
     """
 
 def sqrt(data: Operand) -> Call:
@@ -1280,7 +1280,7 @@ def squeeze(data: Operand, axis: SupportsIndex | Iterable[SupportsIndex] | Const
       axis: the dimensions to drop, None for all of size 1 (list of int or None)
     Shapes: (..., 1, ...) -> (..., ...).
     Source: np.squeeze.
-    In Relay text: squeeze(%b, axis=[0])
+    In Relay text: squeeze(%x)
     """
 
 def stack(data: Operand, axis: SupportsIndex) -> Call:
@@ -1290,7 +1290,7 @@ def stack(data: Operand, axis: SupportsIndex) -> Call:
       axis: the new dimension (int)
     Shapes: n tensors S -> S with n inserted at axis.
     Source: np.stack.
-    In Relay text: stack((%x, %x), axis=0)
+    In Relay text: stack((%x, %y), axis=-1)
     """
 
 def std(data: Expr, axis: Axis = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False) -> Expr:
@@ -1315,7 +1315,7 @@ def stft(
       onesided: whether to omit the mirrored half (bool)
     Shapes: data (batch, n) or (n), window (win_length) -> (batch, n_fft // 2 + 1, frames, 2).
     Source: np.fft.rfft of windows; PyTorch's stft without centring.
-    In Relay text: stft(%x, %w, n_fft=3, hop_length=1, win_length=3)
+    In Relay text: stft(%x, %w, n_fft=4, hop_length=2, win_length=4)
     """
 
 def strided_set(
@@ -1377,7 +1377,7 @@ def sum(
       exclude: whether `axis` lists the dimensions to keep instead (bool)
     Shapes: (..., n, ...) -> (..., ...), or (..., 1, ...) with keepdims.
     Source: np.sum.
-    In Relay text: sum(%x, axis=[1])
+    In Relay text: sum(%x, axis=[-1])
     """
 
 def take(
@@ -1395,7 +1395,7 @@ def take(
       mode: indices out of range: "clip" them, "wrap" them, or "fast": the caller guarantees that none is ('clip' | 'wrap' | 'fast')
     Shapes: data (..., n, ...), indices I -> (..., I, ...).
     Source: np.take.
-    In Relay text: take(%x, %i, axis=0)
+    In Relay text: take(%x, %i, axis=-1)
     """
 
 def tan(data: Operand) -> Call:
@@ -1421,7 +1421,7 @@ def tile(data: Operand, reps: SupportsIndex | Iterable[SupportsIndex] | Expr) ->
       reps: number of copies for each dimension; missing leading ones are 1 (list of int)
     Shapes: (d0, ...) -> (d0 * reps[0], ...).
     Source: np.tile.
-    In Relay text: tile(%x, reps=[2, 1])
+    In Relay text: tile(%x, reps=[2])
     """
 
 @overload
@@ -1463,7 +1463,7 @@ def transpose(data: Operand, axes: Iterable[SupportsIndex] | None = None) -> Cal
       axes: the new order of the dimensions, None to reverse them (list of int or None)
     Shapes: (d0, ..., dn) -> (d[axes[0]], ..., d[axes[n]]).
     Source: np.transpose.
-    In Relay text: transpose(%x, axes=[1, 0])
+    In Relay text: transpose(%x, axes=[-1, 0, 1])
     """
 
 def trilu(data: Operand, k: Operand | SupportsFloat | Iterable[SupportsFloat], upper: bool = True) -> Call:
@@ -1473,7 +1473,7 @@ def trilu(data: Operand, k: Operand | SupportsFloat | Iterable[SupportsFloat], u
       upper: whether to keep the upper triangle (bool)
     Shapes: (..., m, n), k () -> (..., m, n).
     Source: np.triu, np.tril.
-    In Relay text: trilu(%x, 0)
+    In Relay text: trilu(%x, %k)
     """
 
 def trunc(data: Operand) -> Call:
@@ -1510,7 +1510,7 @@ def unique(data: Operand, is_sorted: bool = True, return_counts: bool = False) -
       return_counts: whether to count the elements (bool)
     Shapes: (n) -> (n), whose first `count` elements are set, and positions.
     Source: np.unique.
-    In Relay text: unique(%i)
+    In Relay text: unique(%x)
     """
 
 def unravel_index(indices: Operand, shape: Operand) -> Call:
@@ -1538,7 +1538,7 @@ def variance(
       unbiased: whether to divide by n - 1 (bool)
     Shapes: data S, mean broadcastable to S -> S without axis.
     Source: np.var about a given mean.
-    In Relay text: variance(%x, %m, axis=[1])
+    In Relay text: variance(%x, %m, axis=[-1])
     """
 
 def where(condition: Operand, x: Operand, y: Operand) -> Call:
@@ -1578,7 +1578,7 @@ class dyn:
           dtype: the dtype of the result (dtype)
         Shapes: data (...), shape (rank) -> shape.
         Source: np.broadcast_to.
-        In Relay text: dyn.broadcast_to(%x, %shape3, shape=None)
+        In Relay text: dyn.broadcast_to(%x, %s, shape=None)
         """
     @staticmethod
     def expand_dims(data: Operand, axis: Operand, num_newaxis: SupportsIndex = 1) -> Call:
@@ -1618,7 +1618,7 @@ class dyn:
           dtype: the dtype of the result (dtype)
         Shapes: indices S, on_value, off_value, depth () -> S with depth inserted at axis.
         Source: a row of the identity matrix for each index.
-        In Relay text: dyn.one_hot(%i, %v, %v, %k, depth=0, dtype="float32")
+        In Relay text: dyn.one_hot(%i, %v, %w, %d, depth=0, dtype="float32")
         """
     @staticmethod
     def ones(shape: Operand, dtype: DTypeLike = "") -> Call:
@@ -1629,7 +1629,7 @@ class dyn:
           dtype: the dtype of the result (dtype)
         Shapes: shape (rank) -> shape.
         Source: np.full.
-        In Relay text: dyn.ones(%shape, shape=None, dtype="float32")
+        In Relay text: dyn.ones(%s, shape=None, dtype="float32")
         """
     @staticmethod
     def reshape(data: Operand, newshape: Operand, allowzero: bool = False) -> Call:
@@ -1650,7 +1650,7 @@ class dyn:
 
         Shapes: sparse_indices (n, r) or (n) or (), sparse_values (n) or (), default_value (), output_shape (r) -> output_shape.
         Source: TensorFlow's sparse_to_dense.
-        In Relay text: dyn.sparse_to_dense(%i, %v3, %v, %n1)
+        In Relay text: dyn.sparse_to_dense(%i, %v, %d, %s)
         """
     @staticmethod
     def squeeze(data: Operand, axes: Operand, axis: SupportsIndex | Iterable[SupportsIndex] | None = None) -> Call:
@@ -1660,7 +1660,7 @@ class dyn:
           axis: the dimensions to drop, None for all of size 1 (list of int or None)
         Shapes: data (..., 1, ...), axes (k) -> (..., ...).
         Source: np.squeeze.
-        In Relay text: dyn.squeeze(%b, %axes, axis=[])
+        In Relay text: dyn.squeeze(%x, %axes, axis=[])
         """
     @staticmethod
     def strided_slice(
@@ -1735,7 +1735,7 @@ class dyn:
           dtype: the dtype of the result (dtype)
         Shapes: shape (rank) -> shape.
         Source: np.full.
-        In Relay text: dyn.zeros(%shape, shape=None, dtype="float32")
+        In Relay text: dyn.zeros(%s, shape=None, dtype="float32")
         """
     class image:
         @staticmethod
@@ -1774,7 +1774,7 @@ class dyn:
               out_dtype: dtype of the result (dtype)
             Shapes: data (N, C, H, W), size (2), roi (4) -> (N, C, size).
             Source: ONNX's Resize; Keys (1981) for cubic.
-            In Relay text: dyn.image.resize2d(%x, %size, %roi)
+            In Relay text: dyn.image.resize2d(%x, %s, %r, size=None, roi=None)
             """
 
     class nn:
@@ -1792,7 +1792,7 @@ class dyn:
               pad_mode: what the border holds ('constant' | 'edge' | 'reflect')
             Shapes: data (d0, ...), pad_width (rank, 2), pad_val () -> (before + d0 + after, ...).
             Source: np.pad.
-            In Relay text: dyn.nn.pad(%x, %widths, 0f, pad_width=[])
+            In Relay text: dyn.nn.pad(%x, %w, %v, pad_width=[])
             """
         @staticmethod
         def upsampling(

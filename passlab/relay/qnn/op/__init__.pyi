@@ -17,7 +17,7 @@ def abs(x: Operand, scale: Operand, zero_point: Operand, output_scale: Operand, 
 
     Shapes: S -> S; scales and zero points ().
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.abs(%q, 0.5f, 0, 0.5f, 0)
+    In Relay text: qnn.abs(%q, 0.25f, 1, 0.125f, 3)
     """
 
 def add(
@@ -39,7 +39,7 @@ def add(
       rhs_axis: the dimension along which the scales of rhs vary (int)
     Shapes: lhs and rhs, which broadcast to S -> S; scales and zero points ().
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.add(%q, %q, 0.5f, 0, 0.5f, 0, 0.5f, 0)
+    In Relay text: qnn.add(%q, %r, 0.25f, 1, 0.125f, -2, 0.5f, 3)
     """
 
 def avg_pool2d(
@@ -70,7 +70,7 @@ def avg_pool2d(
       count_include_pad: whether padding counts in the mean (bool)
     Shapes: (N, C, H, W) -> (N, C, windows).
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.avg_pool2d(%q4, 0.5f, 0, 0.5f, 0, pool_size=[2, 2])
+    In Relay text: qnn.avg_pool2d(%q, 0.5f, 1, 0.5f, 1, pool_size=[2, 2], strides=[2, 2])
     """
 
 def batch_matmul(
@@ -90,7 +90,7 @@ def batch_matmul(
       transpose_b: whether tensor_b is transposed (bool)
     Shapes: x (b, m, k), y (b, k, n); with transpose_b (b, n, k) -> (b, m, n).
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.batch_matmul(%q3, %q3, 0, 0, 0.5f, 0.5f, out_dtype="int32", transpose_b=True)
+    In Relay text: qnn.batch_matmul(%x, %y, 1, -2, 0.5f, 0.5f, out_dtype="int32", transpose_b=True)
     """
 
 def concatenate(
@@ -107,7 +107,7 @@ def concatenate(
       axis: the dimension along which to join (int)
     Shapes: quantized tensors, a tuple of scales, a tuple of zero points -> joined along axis.
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.concatenate((%q, %q), (0.5f, 0.5f), (0, 0), 0.5f, 0)
+    In Relay text: qnn.concatenate((%q, %r), (0.5f, 0.25f), (1, 2), 0.25f, 3, axis=-1)
     """
 
 def conv2d(
@@ -143,7 +143,7 @@ def conv2d(
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW).
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.conv2d(%q4, %qw, 0, 0, 0.5f, 0.5f, channels=2, kernel_size=[2, 2], out_dtype="int32")
+    In Relay text: qnn.conv2d(%q, %w, 128, -3, 0.5f, 0.5f, channels=3, kernel_size=[2, 2], padding=[1, 1], out_dtype="int32")
     """
 
 def conv2d_transpose(
@@ -181,7 +181,7 @@ def conv2d_transpose(
       out_dtype: dtype of sums and result (dtype)
     Shapes: data (N, C, H, W), weight (C, O / groups, KH, KW) -> (N, O, OH, OW).
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.conv2d_transpose(%q4, %qw, 0, 0, 0.5f, 0.5f, channels=2, kernel_size=[2, 2], out_dtype="int32")
+    In Relay text: qnn.conv2d_transpose(%q, %w, 128, -3, 0.5f, 0.5f, channels=3, kernel_size=[2, 2], strides=[2, 2], out_dtype="int32")
     """
 
 def dense(
@@ -200,7 +200,7 @@ def dense(
       units: rows of the weight, None to read them off (int or None)
     Shapes: data (m, k), weight (units, k) -> (m, units).
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.dense(%q, %q, 0, 0, 0.5f, 0.5f, units=2, out_dtype="int32")
+    In Relay text: qnn.dense(%q, %w, 1, -2, 0.5f, 0.5f, units=4, out_dtype="int32")
     """
 
 def dequantize(
@@ -217,7 +217,7 @@ def dequantize(
       axis: the dimension along which scales vary, if they are vectors (int)
     Shapes: data S, scale and zero point () or (S[axis]) -> S.
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.dequantize(%q, 0.5f, 0, out_dtype="float32")
+    In Relay text: qnn.dequantize(%q, 0.5f, 1, out_dtype="float32")
     """
 
 def erf(x: Operand, scale: Operand, zero_point: Operand, output_scale: Operand, output_zero_point: Operand) -> Call:
@@ -225,7 +225,7 @@ def erf(x: Operand, scale: Operand, zero_point: Operand, output_scale: Operand, 
 
     Shapes: S -> S; scales and zero points ().
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.erf(%q, 0.5f, 0, 0.5f, 0)
+    In Relay text: qnn.erf(%q, 0.25f, 1, 0.125f, 3)
     """
 
 def exp(x: Operand, scale: Operand, zero_point: Operand, output_scale: Operand, output_zero_point: Operand) -> Call:
@@ -233,7 +233,7 @@ def exp(x: Operand, scale: Operand, zero_point: Operand, output_scale: Operand, 
 
     Shapes: S -> S; scales and zero points ().
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.exp(%q, 0.5f, 0, 0.5f, 0)
+    In Relay text: qnn.exp(%q, 0.25f, 1, 0.125f, 3)
     """
 
 def hardswish(
@@ -243,7 +243,7 @@ def hardswish(
 
     Shapes: S -> S; scales and zero points ().
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.hardswish(%q, 0.5f, 0, 0.5f, 0)
+    In Relay text: qnn.hardswish(%q, 0.25f, 1, 0.125f, 3)
     """
 
 def leaky_relu(
@@ -260,7 +260,7 @@ def leaky_relu(
       alpha: factor of negative elements (float)
     Shapes: S -> S, scales and zero points ().
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.leaky_relu(%q, 0.5f, 0, 0.5f, 0, alpha=0.1f)
+    In Relay text: qnn.leaky_relu(%q, 0.25f, 1, 0.125f, 3, alpha=0.1f)
     """
 
 def log(x: Operand, scale: Operand, zero_point: Operand, output_scale: Operand, output_zero_point: Operand) -> Call:
@@ -268,7 +268,7 @@ def log(x: Operand, scale: Operand, zero_point: Operand, output_scale: Operand, 
 
     Shapes: S -> S; scales and zero points ().
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.log(%q, 0.5f, 0, 0.5f, 0)
+    In Relay text: qnn.log(%q, 0.25f, 1, 0.125f, 3)
     """
 
 def mul(
@@ -290,7 +290,7 @@ def mul(
       rhs_axis: the dimension along which the scales of rhs vary (int)
     Shapes: lhs and rhs, which broadcast to S -> S; scales and zero points ().
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.mul(%q, %q, 0.5f, 0, 0.5f, 0, 0.5f, 0)
+    In Relay text: qnn.mul(%q, %r, 0.25f, 1, 0.125f, -2, 0.5f, 3)
     """
 
 def quantize(
@@ -307,7 +307,7 @@ def quantize(
       axis: the dimension along which scales vary, if they are vectors (int)
     Shapes: data S, scale and zero point () or (S[axis]) -> S.
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.quantize(%x, 0.5f, 0, out_dtype="int8")
+    In Relay text: qnn.quantize(%x, 0.5f, 1, out_dtype="int8")
     """
 
 def requantize(
@@ -330,7 +330,7 @@ def requantize(
       out_dtype: the dtype of the result, by default the dtype of the data (dtype)
     Shapes: data S, scales and zero points () or (S[axis]) -> S.
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.requantize(%q, 0.5f, 0, 0.25f, 0, out_dtype="int8")
+    In Relay text: qnn.requantize(%q, 0.5f, 1, 0.25f, 2, out_dtype="int8")
     """
 
 def rsqrt(x: Operand, scale: Operand, zero_point: Operand, output_scale: Operand, output_zero_point: Operand) -> Call:
@@ -338,7 +338,7 @@ def rsqrt(x: Operand, scale: Operand, zero_point: Operand, output_scale: Operand
 
     Shapes: S -> S; scales and zero points ().
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.rsqrt(%q, 0.5f, 0, 0.5f, 0)
+    In Relay text: qnn.rsqrt(%q, 0.25f, 1, 0.125f, 3)
     """
 
 def sigmoid(x: Operand, scale: Operand, zero_point: Operand, output_scale: Operand, output_zero_point: Operand) -> Call:
@@ -346,7 +346,7 @@ def sigmoid(x: Operand, scale: Operand, zero_point: Operand, output_scale: Opera
 
     Shapes: S -> S; scales and zero points ().
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.sigmoid(%q, 0.5f, 0, 0.5f, 0)
+    In Relay text: qnn.sigmoid(%q, 0.25f, 1, 0.125f, 3)
     """
 
 def simulated_dequantize(
@@ -363,7 +363,7 @@ def simulated_dequantize(
       axis: the dimension along which scales vary, if they are vectors (int)
     Shapes: data S, in_dtype (), scale and zero point () or (S[axis]) -> S.
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.simulated_dequantize(%x, 2, 0.5f, 0, out_dtype="float32")
+    In Relay text: qnn.simulated_dequantize(%x, 2, 0.5f, 1, out_dtype="float32")
     """
 
 def simulated_quantize(
@@ -379,7 +379,7 @@ def simulated_quantize(
       axis: the dimension along which scales vary, if they are vectors (int)
     Shapes: data S, out_dtype (), scale and zero point () or (S[axis]) -> S.
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.simulated_quantize(%x, 2, 0.5f, 0)
+    In Relay text: qnn.simulated_quantize(%x, 2, 0.5f, 1)
     """
 
 def softmax(
@@ -396,7 +396,7 @@ def softmax(
       axis: the axis that sums to one (int)
     Shapes: S -> S, scales and zero points ().
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.softmax(%q, 0.5f, 0, 0.01f, 0)
+    In Relay text: qnn.softmax(%q, 0.25f, 1, 0.125f, 3, axis=-1)
     """
 
 def sqrt(x: Operand, scale: Operand, zero_point: Operand, output_scale: Operand, output_zero_point: Operand) -> Call:
@@ -404,7 +404,7 @@ def sqrt(x: Operand, scale: Operand, zero_point: Operand, output_scale: Operand,
 
     Shapes: S -> S; scales and zero points ().
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.sqrt(%q, 0.5f, 0, 0.5f, 0)
+    In Relay text: qnn.sqrt(%q, 0.25f, 1, 0.125f, 3)
     """
 
 def subtract(
@@ -426,7 +426,7 @@ def subtract(
       rhs_axis: the dimension along which the scales of rhs vary (int)
     Shapes: lhs and rhs, which broadcast to S -> S; scales and zero points ().
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.subtract(%q, %q, 0.5f, 0, 0.5f, 0, 0.5f, 0)
+    In Relay text: qnn.subtract(%q, %r, 0.25f, 1, 0.125f, -2, 0.5f, 3)
     """
 
 def tanh(x: Operand, scale: Operand, zero_point: Operand, output_scale: Operand, output_zero_point: Operand) -> Call:
@@ -434,5 +434,5 @@ def tanh(x: Operand, scale: Operand, zero_point: Operand, output_scale: Operand,
 
     Shapes: S -> S; scales and zero points ().
     Source: Jacob et al., Quantization and training of neural networks (2018).
-    In Relay text: qnn.tanh(%q, 0.5f, 0, 0.5f, 0)
+    In Relay text: qnn.tanh(%q, 0.25f, 1, 0.125f, 3)
     """
