@@ -11,6 +11,7 @@ from passlab.ir.op import Op
 # The family follows from the words in an operator's name, so that new operators have one as well.
 # The heaviest first, after `other`; the scripts name and colour them in the same order.
 FAMILIES = ("other", "heavy", "pooling", "normalisation", "activation", "arithmetic", "movement", "reduction")
+LAYERS = (1, 2)  # by these operators a layer is named
 HUE_OF = ("muted", "blue", "rust", "teal", "green", "amber", "violet", "red")
 # Movement comes before activation: `expand_dims` has the word `exp` in it.
 _WORDS = (
@@ -31,10 +32,13 @@ def family(box: Box) -> int:
     """Return the number of the family of a box; a fused function has the family of its heaviest operator."""
     if box.kind == "op" and isinstance(box.expr, Call) and isinstance(box.expr.op, Op):
         return FAMILIES.index(family_of(box.expr.op.name))
-    if box.kind == "fused":
-        numbers = [FAMILIES.index(family_of(name.strip())) for name in box.name.split("·")]
-        return min((number for number in numbers if number), default=0)
-    return 0
+    return heaviest(box.name) if box.kind == "fused" else 0
+
+
+def heaviest(name: str) -> int:
+    """Return the number of the heaviest family among the operators in the name of a box, 0 if none has a family."""
+    numbers = [FAMILIES.index(family_of(operator.strip())) for operator in name.split("·")]
+    return min((number for number in numbers if number), default=0)
 
 
 @cache

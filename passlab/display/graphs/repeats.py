@@ -17,6 +17,7 @@ from operator import eq
 from typing import Union
 
 from passlab.display.graphs.dataflow import Box, Dataflow
+from passlab.display.graphs.families import LAYERS, heaviest
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call
 
@@ -284,17 +285,14 @@ def _rotation(tokens: list[_Token], start: int, slack: int, period: int) -> int:
 # ---------------------------------------------------------------- names
 def body_name(graph: Dataflow, body: Sequence[Item]) -> str:
     """Return a short name of a body: its most characteristic operators and how often each occurs."""
+
+    def order(name: str) -> tuple[bool, bool, int, str]:
+        return heaviest(name) not in LAYERS, not name.startswith("nn."), -names[name], name
+
     names = Counter(graph.boxes[n].name for n in boxes_of(body) if graph.boxes[n].kind not in ("input", "constant"))
-    names_by_specificity = sorted(names, key=lambda name: (-_specificity(name), -names[name], name))[:2]
     return " + ".join(
-        f"{short_name(name)}{f' ×{names[name]}' if names[name] > 1 else ''}" for name in names_by_specificity
+        f"{short_name(name)}{f' ×{names[name]}' if names[name] > 1 else ''}" for name in sorted(names, key=order)[:2]
     )
-
-
-def _specificity(name: str) -> int:
-    """Return how characteristic an operator is of its layer, from 0 to 2."""
-    heavy = ("conv", "dense", "matmul", "attention", "recurrent", "lstm", "pool")
-    return 2 if any(word in name for word in heavy) else 1 if name.startswith("nn.") else 0
 
 
 def short_name(name: str) -> str:
