@@ -7,10 +7,10 @@ import importlib
 from passlab.op.declare import call as make
 
 MODULES = (
-    "elementwise", "predicate", "broadcast", "compare", "cast", "create", "reshape", "join", "order", "slice",
+    "elementwise", "broadcast", "compare", "cast", "create", "reshape", "concatenate", "transpose", "slice",
     "reduce", "scan",
-    "spread", "gather", "scatter", "sort", "shape", "annotation",
-    "memory", "fixed_point", "threefry", "einsum", "signal", "sparse", "windowed", "dyn",
+    "replicate", "gather", "scatter", "sort", "shape", "annotation",
+    "memory", "fixed_point", "threefry", "einsum", "signal", "sparse", "dyn",
     "nn", "layout", "image", "crop", "vision", "qnn",
 )  # fmt: skip
 

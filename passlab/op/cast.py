@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import OpPattern, Precision, Reporter, Trait
+from passlab.ir.op import OpPattern, Precision, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.autodiff import gradient_by
 from passlab.op.declare import operator
 from passlab.op.dtypes import Array, array_dtype, convert
 from passlab.op.fields import attrs, dtype
-from passlab.op.relations import refuse, tensor
+from passlab.op.relations import on_tensors, refuse
 
 CAST = attrs("CastAttrs", dtype("dtype", doc="the dtype to convert to"))
 
 
-def _cast_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    return None if data is None else TensorType(data.shape, attrs.dtype)
+@on_tensors
+def _cast_type(attrs: Attrs, data: TensorType) -> Type:
+    return TensorType(data.shape, attrs.dtype)
 
 
 @operator(
@@ -52,9 +50,9 @@ def cast(attrs: Attrs, data: Array) -> Array:
     return convert(data, array_dtype(attrs.dtype))
 
 
-def _cast_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data, like = tensor(types, 0, "data"), tensor(types, 1, "dtype_like")
-    return None if data is None or like is None else TensorType(data.shape, like.dtype)
+@on_tensors
+def _cast_like_type(attrs: Attrs, data: TensorType, dtype_like: TensorType) -> Type:
+    return TensorType(data.shape, dtype_like.dtype)
 
 
 @operator(
@@ -81,10 +79,8 @@ def cast_like(attrs: Attrs, data: Array, dtype_like: Array) -> Array:
     return convert(data, dtype_like.dtype)
 
 
-def _reinterpret_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _reinterpret_type(attrs: Attrs, data: TensorType) -> Type:
     size, target_size = array_dtype(data.dtype).itemsize, array_dtype(attrs.dtype).itemsize
     if size != target_size:
         refuse(

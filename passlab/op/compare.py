@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,14 +11,14 @@ import numpy as np
 from passlab.errors import RelationError
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
-from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter, Trait
+from passlab.ir.op import Op, OpCall, OpPattern, Precision, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.autodiff import zero_gradient
 from passlab.op.broadcast import binary, binary_kernel
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
-from passlab.op.relations import broadcast_compare, broadcast_shape, same_dtype, tensor
+from passlab.op.relations import broadcast_compare, broadcast_shape, on_tensors, same_dtype
 
 
 def _comparison(name: str, ufunc: Callable[..., Any], doc: str, precision: Precision | None = None, **facts: Any) -> Op:
@@ -57,10 +57,8 @@ greater_equal = _comparison(
 )
 
 
-def _where_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    condition, x, y = tensor(types, 0, "condition"), tensor(types, 1, "x"), tensor(types, 2, "y")
-    if condition is None or x is None or y is None:
-        return None
+@on_tensors
+def _where_type(attrs: Attrs, condition: TensorType, x: TensorType, y: TensorType) -> Type:
     same_dtype(x, y, 2)
     if condition.shape == x.shape == y.shape:
         return x

@@ -24,9 +24,9 @@ from passlab.op.relations import (
     divide_dim,
     join_dim,
     normal_axis,
+    on_tensors,
     plus,
     refuse,
-    tensor,
     tensor_fields,
     total,
 )
@@ -173,10 +173,8 @@ def stack(attrs: Attrs, data: tuple[Array, ...], *, out: Array | None = None) ->
 
 
 # ---------------------------------------------------------------- split
-def _split_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _split_type(attrs: Attrs, data: TensorType) -> Type:
     axis = normal_axis(attrs.axis, len(data.shape))
     sizes = _section_sizes(data.shape[axis], attrs.indices_or_sections)
     return TupleType([TensorType((*data.shape[:axis], size, *data.shape[axis + 1 :]), data.dtype) for size in sizes])

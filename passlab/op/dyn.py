@@ -23,11 +23,11 @@ from passlab.op.dtypes import Array, ArrayOrArrays, array_dtype, filled_array, g
 from passlab.op.fields import attrs, integer
 from passlab.op.gather import ONE_HOT, index_tensor, one_hot_array, one_hot_shape
 from passlab.op.relations import concrete, refuse, tensor
+from passlab.op.replicate import TILE, check_broadcast, collapse_gradient, tile_to
 from passlab.op.reshape import MOST_DIMENSIONS, RESHAPE, SQUEEZE, infer_newshape, reshape_gradient, squeeze_axes
 from passlab.op.scatter import sparse_to_dense_array
 from passlab.op.slice import SLICE, sliced_dim, slices_of
 from passlab.op.sort import TOPK, topk_arrays, topk_results, topk_type
-from passlab.op.spread import TILE, check_broadcast, collapse_gradient, tile_to
 
 
 def shape_length(types: Sequence[Type], index: int, name: str, *, floats: bool = False) -> int | None:

@@ -14,13 +14,14 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Trait
-from passlab.ir.types import TensorType
+from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.autodiff import Gradient, zero_gradient
 from passlab.op.declare import Python, call, deliver, operator, quiet
 from passlab.op.dtypes import Array, array_dtype, as_array, integer_info, is_float, round_half_away
+from passlab.op.edge_cases import on_one
 from passlab.op.fields import attrs, number
-from passlab.op.relations import identity
+from passlab.op.relations import identity, on_tensors, refuse
 
 F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
@@ -464,3 +465,81 @@ fast_erf = calculus(
     gradient=_unary_gradient(_erf_grad),
     precision=Precision.FOLLOW,
 )
+
+
+# ---------------------------------------------------------------- predicates, negation of bools and bits
+@on_tensors
+def _bool_type(attrs: Attrs, data: TensorType) -> Type:
+    return TensorType(data.shape, "bool")
+
+
+def _predicate_kernel(function: Callable[..., Any], on_integers: bool) -> Callable[..., Any]:
+    def kernel(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
+        if is_float(data.dtype):
+            return as_array(function(data, out=out))
+        result = np.full(data.shape, on_integers)
+        return result if out is None else deliver(result, out)
+
+    return kernel
+
+
+def _predicate(name: str, function: Callable[..., Any], on_integers: bool, doc: str) -> Op:
+    kernel = _predicate_kernel(function, on_integers)
+    return operator(
+        name,
+        ("data",),
+        relation=_bool_type,
+        pattern=OpPattern.ELEMWISE,
+        layout=layout_rules.elementwise,
+        level=3,
+        shapes="S -> S of bool",
+        source=f"np.{name}",
+        edge_cases=on_one(name),
+        doc=doc,
+        gradient=zero_gradient,
+    )(kernel)
+
+
+isnan = _predicate("isnan", np.isnan, False, "Whether each element is NaN.")
+isinf = _predicate("isinf", np.isinf, False, "Whether each element is an infinity.")
+isfinite = _predicate("isfinite", np.isfinite, True, "Whether each element is neither infinite nor NaN.")
+
+
+def _logical_not_kernel(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
+    if data.dtype.kind == "b":
+        return as_array(np.logical_not(data, out=out))
+    result = as_array(np.logical_not(data)).astype(data.dtype)
+    return result if out is None else deliver(result, out)
+
+
+@on_tensors
+def _bitwise_type(attrs: Attrs, data: TensorType) -> Type:
+    if "float" in data.dtype:
+        refuse("bitwise operators take integers or bools", 0, expected="an integer or bool dtype", found=data.dtype)
+    return data
+
+
+logical_not = elementwise(
+    "logical_not",
+    _logical_not_kernel,
+    "Whether each element is zero (false), in its own dtype.",
+    level=4,
+    gradient=zero_gradient,
+)
+
+
+@operator(
+    "bitwise_not",
+    ("data",),
+    relation=_bitwise_type,
+    pattern=OpPattern.ELEMWISE,
+    level=4,
+    shapes="S -> S",
+    source="np.invert",
+    edge_cases=on_one("bitwise_not"),
+    gradient=zero_gradient,
+    layout=layout_rules.elementwise,
+)
+def bitwise_not(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
+    """The bitwise complement of each integer."""
+    return as_array(np.invert(data, out=out))

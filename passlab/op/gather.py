@@ -22,7 +22,7 @@ from passlab.op.create import scalar
 from passlab.op.declare import Dynamic, Python, operator
 from passlab.op.dtypes import Array, array_dtype, as_array, guard_size
 from passlab.op.fields import attrs, dtype, integer, text
-from passlab.op.relations import broadcast_shape, join_dim, normal_axis, refuse, tensor, tensor_fields
+from passlab.op.relations import broadcast_shape, join_dim, normal_axis, on_tensors, refuse, tensor, tensor_fields
 
 
 def index_tensor(types: Sequence[Type], index: int, name: str = "indices") -> TensorType | None:
@@ -331,9 +331,9 @@ def one_hot(attrs: Attrs, indices: Array, on_value: Array, off_value: Array) -> 
 
 
 # ---------------------------------------------------------------- argwhere
-def _argwhere_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    condition = tensor(types, 0, "condition")
-    return None if condition is None else TensorType((ANY, len(condition.shape)), "int32")
+@on_tensors
+def _argwhere_type(attrs: Attrs, condition: TensorType) -> Type:
+    return TensorType((ANY, len(condition.shape)), "int32")
 
 
 def _argwhere_shape(attrs: Attrs, condition: Array) -> Type:

@@ -24,7 +24,7 @@ from passlab.op.nn.resample import COORDINATES, METHODS, ROUNDINGS, ResizePlan, 
 from passlab.op.nn.sliding import pad_spatial
 from passlab.op.nn.windows import check_lengths, check_positive, on_axes, pad, split_padding, window_size
 from passlab.op.no_gradient import DYNAMIC_SIZE
-from passlab.op.relations import join_dim, refuse, tensor
+from passlab.op.relations import join_dim, on_tensors, refuse, tensor
 
 
 # ---------------------------------------------------------------- resize
@@ -148,10 +148,8 @@ resize1d, resize2d, resize3d = (_declare_resize(rank) for rank in (1, 2, 3))
 
 
 # ---------------------------------------------------------------- dilation2d
-def _dilation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
-    if data is None or weight is None:
-        return None
+@on_tensors
+def _dilation_type(attrs: Attrs, data: TensorType, weight: TensorType) -> Type:
     check_lengths(2, spare=True, strides=attrs.strides, dilations=attrs.dilations)
     check_positive(strides=attrs.strides, dilations=attrs.dilations)
     nchw = conversion(attrs.data_layout, "NCHW", "data_layout")
@@ -221,10 +219,8 @@ def dilation2d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = 
 
 
 # ---------------------------------------------------------------- grids
-def _affine_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _affine_type(attrs: Attrs, data: TensorType) -> Type:
     if len(data.shape) != 3 or data.shape[1] not in (2, ANY) or data.shape[2] not in (3, ANY):
         refuse("image.affine_grid takes affine matrices", 0, expected="(batch, 2, 3)", found=data)
     if len(attrs.target_shape) != 2 or min(attrs.target_shape) < 1:
@@ -264,10 +260,8 @@ def affine_grid(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array
 _GRID_RANKS = {"NCHW": 2, "NCDHW": 3}
 
 
-def _grid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data, grid = tensor(types, 0, "data"), tensor(types, 1, "grid")
-    if data is None or grid is None:
-        return None
+@on_tensors
+def _grid_type(attrs: Attrs, data: TensorType, grid: TensorType) -> Type:
     rank = _GRID_RANKS[attrs.layout]
     for i, ty in enumerate((data, grid)):
         if len(ty.shape) != rank + 2:

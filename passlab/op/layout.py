@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
-from passlab.ir.op import OpCall, OpPattern, Reporter
+from passlab.ir.op import OpCall, OpPattern
 from passlab.ir.types import TensorType, Type
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, text
 from passlab.op.layout_names import Conversion, conversion, forward_shape, parse_layout
-from passlab.op.relations import refuse, tensor
+from passlab.op.relations import on_tensors, refuse
 
 
 def _conversions(attrs: Attrs) -> tuple[Conversion, Conversion]:
@@ -26,10 +24,8 @@ def _conversions(attrs: Attrs) -> tuple[Conversion, Conversion]:
     return conversion(attrs.src_layout, plain, "src_layout"), conversion(attrs.dst_layout, plain, "dst_layout")
 
 
-def _layout_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _layout_type(attrs: Attrs, data: TensorType) -> Type:
     source_to_plain, target_to_plain = _conversions(attrs)
     return TensorType(target_to_plain.backward_shape(forward_shape(source_to_plain, data.shape, "data", 0)), data.dtype)
 

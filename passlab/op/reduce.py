@@ -25,7 +25,7 @@ from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, as_array, integer_info, is_float
 from passlab.op.elementwise import constant_like
 from passlab.op.fields import attrs, boolean, integers
-from passlab.op.relations import broadcast_shape, concrete, normal_axes, product, refuse, tensor
+from passlab.op.relations import broadcast_shape, concrete, normal_axes, on_tensors, product, refuse, tensor
 
 _AXIS = integers("axis", None, doc="the dimensions to reduce, None for all", scalar_ok=True)
 _KEEPDIMS = boolean("keepdims", False, doc="whether reduced dimensions are kept, with size 1")
@@ -57,14 +57,14 @@ def reduced_shape(shape: Shape, attrs: Attrs) -> Shape:
     return tuple([dim for axis, dim in enumerate(shape) if axis not in axes])
 
 
-def _reduce_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    return None if data is None else TensorType(reduced_shape(data.shape, attrs), data.dtype)
+@on_tensors
+def _reduce_type(attrs: Attrs, data: TensorType) -> Type:
+    return TensorType(reduced_shape(data.shape, attrs), data.dtype)
 
 
-def _index_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    return None if data is None else TensorType(reduced_shape(data.shape, attrs), "int32")
+@on_tensors
+def _index_type(attrs: Attrs, data: TensorType) -> Type:
+    return TensorType(reduced_shape(data.shape, attrs), "int32")
 
 
 # ---------------------------------------------------------------- kernels

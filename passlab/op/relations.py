@@ -2,16 +2,17 @@
 
 `types[i]` is an `IncompleteType` while an input is unknown; a relation then returns None ("not yet"), or refines the
 input through `reporter.assign`. Illegal uses raise `RelationError`, which inference turns into a located diagnostic.
+Most operators take tensors and refine none: `on_tensors` makes their relation from a function of the tensor types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, cast
 
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import Reporter
+from passlab.ir.op import Relation, Reporter
 from passlab.ir.types import ANY, Dim, IncompleteType, Shape, TensorType, TupleType, Type, is_computed
 
 
@@ -42,6 +43,31 @@ def tensor(types: Sequence[Type], index: int, name: str = "") -> TensorType | No
         return None
     hint = "take one of its fields: `.0`" if isinstance(ty, TupleType) else None
     refuse(f"input {name or index} must be a tensor", index, expected="a tensor", found=ty, hint=hint)
+
+
+def on_tensors(rule: Callable[..., Type | None]) -> Relation:
+    """Return the relation of an operator whose inputs are tensors: it waits until all of them are known.
+
+    The parameters of `rule(attrs, ...)` after the first one are the inputs, by the names that the messages use.
+    """
+    code = rule.__code__
+    names = code.co_varnames[1 : code.co_argcount]
+
+    def wait(types: Sequence[Type]) -> Type | None:  # raises unless the other inputs are unknown
+        for index, name in enumerate(names):
+            tensor(types, index, name)
+        return None
+
+    def relation_of_one(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+        return rule(attrs, types[0]) if type(types[0]) is TensorType else wait(types)
+
+    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+        for ty in types:
+            if type(ty) is not TensorType:
+                return wait(types)
+        return rule(attrs, *types)
+
+    return relation_of_one if len(names) == 1 else relation  # most operators have one input, and inference is hot
 
 
 def tensor_fields(types: Sequence[Type], name: str = "data", index: int = 0) -> list[TensorType] | None:
@@ -194,11 +220,10 @@ def identity(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | 
     return tensor(types, 0)
 
 
-def identity_along_axis(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    """The result has the type of the first input, which has the dimension `axis`."""
-    data = tensor(types, 0, "data")
-    if data is not None:
-        normal_axis(attrs.axis, len(data.shape))
+@on_tensors
+def identity_along_axis(attrs: Attrs, data: TensorType) -> Type:
+    """The result has the type of the input, which has the dimension `axis`."""
+    normal_axis(attrs.axis, len(data.shape))
     return data
 
 

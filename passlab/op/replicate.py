@@ -10,7 +10,7 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
-from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
+from passlab.ir.op import OpCall, OpPattern, Precision, Trait
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.autodiff import gradient_by
@@ -18,7 +18,7 @@ from passlab.op.create import INIT
 from passlab.op.declare import Dynamic, Python, call, constant_list, operator
 from passlab.op.dtypes import Array, as_array, guard_size
 from passlab.op.fields import attrs, integer, integers
-from passlab.op.relations import concrete, normal_axis, product, refuse, tensor
+from passlab.op.relations import concrete, normal_axis, on_tensors, product, refuse
 
 
 # ---------------------------------------------------------------- broadcast_to
@@ -36,10 +36,8 @@ def check_broadcast(data: Shape, target: Shape) -> None:
             refuse(f"a dimension of {length} cannot be broadcast to {size}", 0, expected=list(target), found=list(data))
 
 
-def _broadcast_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _broadcast_to_type(attrs: Attrs, data: TensorType) -> Type:
     if attrs.shape is None:
         refuse("the shape is missing", hint="give `shape=[...]`")
     check_broadcast(data.shape, attrs.shape)
@@ -76,12 +74,10 @@ def broadcast_to(attrs: Attrs, data: Array) -> Array:
     return np.array(np.broadcast_to(data, attrs.shape))
 
 
-def _broadcast_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data, like = tensor(types, 0, "data"), tensor(types, 1, "broadcast_type")
-    if data is None or like is None:
-        return None
-    check_broadcast(data.shape, like.shape)
-    return TensorType(like.shape, data.dtype)
+@on_tensors
+def _broadcast_like_type(attrs: Attrs, data: TensorType, broadcast_type: TensorType) -> Type:
+    check_broadcast(data.shape, broadcast_type.shape)
+    return TensorType(broadcast_type.shape, data.dtype)
 
 
 @operator(
@@ -119,12 +115,10 @@ def collapse(data: Array, shape: Sequence[int]) -> Array:
     return as_array(np.add.reduce(data, axis=axes, dtype=data.dtype, keepdims=True)).reshape(tuple(shape))
 
 
-def _collapse_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data, like = tensor(types, 0, "data"), tensor(types, 1, "collapse_type")
-    if data is None or like is None:
-        return None
-    check_broadcast(like.shape, data.shape)
-    return TensorType(like.shape, data.dtype)
+@on_tensors
+def _collapse_like_type(attrs: Attrs, data: TensorType, collapse_type: TensorType) -> Type:
+    check_broadcast(collapse_type.shape, data.shape)
+    return TensorType(collapse_type.shape, data.dtype)
 
 
 @operator(
@@ -149,10 +143,8 @@ def collapse_sum_like(attrs: Attrs, data: Array, collapse_type: Array) -> Array:
     return collapse(data, collapse_type.shape)
 
 
-def _collapse_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data, shape = tensor(types, 0, "data"), tensor(types, 1, "shape")
-    if data is None or shape is None:
-        return None
+@on_tensors
+def _collapse_to_type(attrs: Attrs, data: TensorType, shape: TensorType) -> Type:
     if len(shape.shape) != 1 or "int" not in shape.dtype:
         refuse("shape must be a vector of integers", 1, found=shape)
     if type(shape.shape[0]) is not int:
@@ -226,9 +218,9 @@ def tile_to(shape: Shape, reps: Sequence[int]) -> Shape:
     )
 
 
-def _tile_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    return None if data is None else TensorType(tile_to(data.shape, attrs.reps), data.dtype)
+@on_tensors
+def _tile_type(attrs: Attrs, data: TensorType) -> Type:
+    return TensorType(tile_to(data.shape, attrs.reps), data.dtype)
 
 
 def _tile_grad(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -271,10 +263,8 @@ def tile(attrs: Attrs, data: Array) -> Array:
 
 
 # ---------------------------------------------------------------- repeat
-def _repeat_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _repeat_type(attrs: Attrs, data: TensorType) -> Type:
     if attrs.repeats < 0:
         refuse("an element cannot be repeated less than 0 times", 0, found=attrs.repeats)
     if attrs.axis is None:

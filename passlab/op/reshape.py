@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import OpPattern, Precision, Reporter, Trait
+from passlab.ir.op import OpPattern, Precision, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.autodiff import gradient_by
@@ -13,7 +13,7 @@ from passlab.op.declare import Dynamic, Python, constant_integer, constant_list,
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, integers
 from passlab.op.nn.windows import on_axes
-from passlab.op.relations import concrete, normal_axes, product, refuse, tensor
+from passlab.op.relations import concrete, normal_axes, on_tensors, product, refuse
 
 RESHAPE = attrs(
     "ReshapeAttrs",
@@ -155,9 +155,9 @@ def check_element_count(shape: Shape, newshape: Shape) -> None:
         )
 
 
-def _reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    return None if data is None else TensorType(infer_newshape(data.shape, attrs.newshape, attrs.allowzero), data.dtype)
+@on_tensors
+def _reshape_type(attrs: Attrs, data: TensorType) -> Type:
+    return TensorType(infer_newshape(data.shape, attrs.newshape, attrs.allowzero), data.dtype)
 
 
 reshape_gradient = gradient_by("reshape_like")
@@ -191,13 +191,9 @@ def reshape(attrs: Attrs, data: Array) -> Array:
     return data.reshape(concrete(infer_newshape(data.shape, attrs.newshape, attrs.allowzero)))
 
 
-def _reverse_reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    return (
-        None
-        if data is None
-        else TensorType(infer_newshape(data.shape, attrs.newshape, attrs.allowzero, reverse=True), data.dtype)
-    )
+@on_tensors
+def _reverse_reshape_type(attrs: Attrs, data: TensorType) -> Type:
+    return TensorType(infer_newshape(data.shape, attrs.newshape, attrs.allowzero, reverse=True), data.dtype)
 
 
 @operator(
@@ -238,11 +234,9 @@ def _reshape_like_shape(shape: Shape, like: Shape, attrs: Attrs) -> Shape:
     return shape[:left] + like[first:last] + shape[right:]
 
 
-def _reshape_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data, like = tensor(types, 0, "data"), tensor(types, 1, "shape_like")
-    if data is None or like is None:
-        return None
-    out = _reshape_like_shape(data.shape, like.shape, attrs)
+@on_tensors
+def _reshape_like_type(attrs: Attrs, data: TensorType, shape_like: TensorType) -> Type:
+    out = _reshape_like_shape(data.shape, shape_like.shape, attrs)
     check_element_count(data.shape, out)
     return TensorType(out, data.dtype)
 
@@ -277,9 +271,9 @@ def reshape_like(attrs: Attrs, data: Array, shape_like: Array) -> Array:
 
 
 # ---------------------------------------------------------------- dimensions of size 1
-def _expand_dims_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    return None if data is None else TensorType(_expand(data.shape, attrs), data.dtype)
+@on_tensors
+def _expand_dims_type(attrs: Attrs, data: TensorType) -> Type:
+    return TensorType(_expand(data.shape, attrs), data.dtype)
 
 
 MOST_DIMENSIONS = 64  # NumPy's limit
@@ -345,9 +339,9 @@ def squeeze_axes(shape: Shape, axis: Sequence[int] | None) -> Shape:
     return tuple([dim for dim_axis, dim in enumerate(shape) if dim_axis not in removed])
 
 
-def _squeeze_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    return None if data is None else TensorType(squeeze_axes(data.shape, attrs.axis), data.dtype)
+@on_tensors
+def _squeeze_type(attrs: Attrs, data: TensorType) -> Type:
+    return TensorType(squeeze_axes(data.shape, attrs.axis), data.dtype)
 
 
 SQUEEZE = attrs(

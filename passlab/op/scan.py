@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -11,13 +10,13 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
-from passlab.ir.op import Op, OpCall, OpPattern, Reporter
+from passlab.ir.op import Op, OpCall, OpPattern
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer
-from passlab.op.relations import normal_axis, product, tensor
+from passlab.op.relations import normal_axis, on_tensors, product
 
 SCAN = attrs(
     "ScanopAttrs",
@@ -27,10 +26,8 @@ SCAN = attrs(
 )
 
 
-def _scan_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _scan_type(attrs: Attrs, data: TensorType) -> Type:
     if attrs.axis is None:
         return TensorType((product(data.shape),), attrs.dtype or data.dtype)
     normal_axis(attrs.axis, len(data.shape))

@@ -18,15 +18,15 @@ from passlab.op.create import scalar
 from passlab.op.declare import Python, call, constant, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size
 from passlab.op.fields import attrs, dtype, expression
-from passlab.op.relations import tensor
+from passlab.op.relations import on_tensors
 
 SHAPE_OF = attrs("ShapeOfAttrs", dtype("dtype", "", doc="the dtype of the sizes, by default int32"))
 
 
-def shape_of_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+@on_tensors
+def shape_of_type(attrs: Attrs, data: TensorType) -> Type:
     """A vector with one size for each dimension."""
-    data = tensor(types, 0, "data")
-    return None if data is None else TensorType((len(data.shape),), attrs.dtype or "int32")
+    return TensorType((len(data.shape),), attrs.dtype or "int32")
 
 
 def shape_of_array(attrs: Attrs, data: Array) -> Array:
@@ -58,9 +58,9 @@ def shape_of(attrs: Attrs, data: Array) -> Array:
     return shape_of_array(attrs, data)
 
 
-def _size_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    return None if data is None else TensorType((), attrs.dtype or "int32")
+@on_tensors
+def _size_type(attrs: Attrs, data: TensorType) -> Type:
+    return TensorType((), attrs.dtype or "int32")
 
 
 @operator(

@@ -17,7 +17,7 @@ from passlab.op.dtypes import Array, is_float_name
 from passlab.op.elementwise import constant_like
 from passlab.op.fields import attrs, boolean, integer
 from passlab.op.nn import window_gradients
-from passlab.op.relations import may_agree, refuse, same_dtype, tensor
+from passlab.op.relations import may_agree, on_tensors, refuse, same_dtype, tensor
 
 
 # ---------------------------------------------------------------- stft
@@ -99,16 +99,14 @@ def stft(attrs: Attrs, data: Array, window: Array) -> Array:
 
 
 # ---------------------------------------------------------------- dft
-def _dft_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    real, imaginary = tensor(types, 0, "re_data"), tensor(types, 1, "im_data")
-    if real is None or imaginary is None:
-        return None
-    same_dtype(real, imaginary)
-    if not is_float_name(real.dtype) or not real.shape:
-        refuse("dft needs floating-point data of at least one dimension", 0, found=real)
-    if not may_agree(real.shape, imaginary.shape):
-        refuse("real and imaginary parts must have one shape", 1, expected=real, found=imaginary)
-    return TupleType([real, imaginary])
+@on_tensors
+def _dft_type(attrs: Attrs, re_data: TensorType, im_data: TensorType) -> Type:
+    same_dtype(re_data, im_data)
+    if not is_float_name(re_data.dtype) or not re_data.shape:
+        refuse("dft needs floating-point data of at least one dimension", 0, found=re_data)
+    if not may_agree(re_data.shape, im_data.shape):
+        refuse("real and imaginary parts must have one shape", 1, expected=re_data, found=im_data)
+    return TupleType([re_data, im_data])
 
 
 def _dft_grad(orig: OpCall, grad: Expr) -> list[Expr]:

@@ -1,4 +1,4 @@
-"""Operators that slice boxes out of tensors, or write into them."""
+"""Operators that return parts of a tensor, or write into them: boxes, sliding windows, triangles of matrices."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Dynamic, Python, call, operator
-from passlab.op.dtypes import Array
-from passlab.op.fields import attrs, integers, text
-from passlab.op.relations import normal_axes, refuse, same_dtype, tensor
+from passlab.op.declare import Dynamic, Python, call, constant, operator
+from passlab.op.dtypes import Array, is_extended
+from passlab.op.fields import attrs, boolean, integer, integers, text
+from passlab.op.nn import window_gradients
+from passlab.op.relations import normal_axes, normal_axis, on_tensors, refuse, same_dtype, tensor
 
 SLICE = attrs(
     "StridedSliceAttrs",
@@ -84,10 +85,8 @@ def sliced_dim(dim: Dim, part: slice) -> Dim:
     return dim if whole else ANY
 
 
-def _slice_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _slice_type(attrs: Attrs, data: TensorType) -> Type:
     slices = _slices(len(data.shape), attrs)
     return TensorType(tuple([sliced_dim(dim, part) for dim, part in zip(data.shape, slices, strict=True)]), data.dtype)
 
@@ -258,13 +257,11 @@ def _axes_to_slice(rank: int, like_rank: int, axes: Sequence[int] | None) -> tup
     return result
 
 
-def _slice_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data, like = tensor(types, 0, "data"), tensor(types, 1, "shape_like")
-    if data is None or like is None:
-        return None
+@on_tensors
+def _slice_like_type(attrs: Attrs, data: TensorType, shape_like: TensorType) -> Type:
     shape = list(data.shape)
-    for axis in _axes_to_slice(len(shape), len(like.shape), attrs.axes):
-        length, size = shape[axis], like.shape[axis]
+    for axis in _axes_to_slice(len(shape), len(shape_like.shape), attrs.axes):
+        length, size = shape[axis], shape_like.shape[axis]
         if type(length) is int and type(size) is int and size > length:
             refuse(
                 f"dimension {axis} of data has {length} elements and shape_like asks for {size}",
@@ -310,3 +307,94 @@ def slice_like(attrs: Attrs, data: Array, shape_like: Array) -> Array:
     for axis in _axes_to_slice(data.ndim, shape_like.ndim, attrs.axes):
         slices[axis] = slice(0, shape_like.shape[axis])
     return data[tuple(slices)]
+
+
+# ---------------------------------------------------------------- sliding_window
+@on_tensors
+def _window_type(attrs: Attrs, data: TensorType) -> Type:
+    axis = normal_axis(attrs.axis, len(data.shape))
+    windows, steps = attrs.window_shape, attrs.strides
+    if len(windows) != len(data.shape) - axis or len(steps) != len(windows):
+        refuse(
+            "window_shape and strides must have one entry for each dimension from axis on",
+            0,
+            expected=len(data.shape) - axis,
+            found=len(windows),
+        )
+    positions: list[Dim] = []
+    for dim, size, step in zip(data.shape[axis:], windows, steps, strict=True):
+        if size < 1 or step < 1:
+            refuse("windows and strides must be at least 1", found=f"{size} and {step}")
+        if type(dim) is int and size > dim:
+            refuse(f"a window of {size} does not fit a dimension of {dim}", 0)
+        positions.append((dim - size) // step + 1 if type(dim) is int else ANY)
+    return TensorType((*data.shape[:axis], *positions, *windows), data.dtype)
+
+
+@operator(
+    "sliding_window",
+    ("data",),
+    attrs=attrs(
+        "SlidingWindowAttrs",
+        integer("axis", doc="the first dimension along which the window moves"),
+        integers("window_shape", doc="the sizes of the window"),
+        integers("strides", doc="the distance between the starts of windows"),
+    ),
+    relation=_window_type,
+    pattern=OpPattern.OPAQUE,
+    level=10,
+    out=False,
+    gradient=window_gradients.sliding_window,
+    shapes="(..., S) -> (..., windows, window_shape)",
+    source="np.lib.stride_tricks.sliding_window_view",
+    edge_cases=(
+        "sliding_window(%x: (2, 5), axis=-1, window_shape=[3], strides=[2])",
+        "sliding_window(%x: (3, 4), axis=0, window_shape=[2, 2], strides=[1, 1])",
+        "sliding_window(%x: (0, 4), axis=1, window_shape=[2], strides=[1])",
+    ),
+)
+def sliding_window(attrs: Attrs, data: Array) -> Array:
+    """All positions of a window on a tensor: first the positions, then the elements of the window."""
+    axis = attrs.axis % data.ndim
+    moving = tuple(range(axis, data.ndim))
+    bits = data.view(f"u{data.dtype.itemsize}") if is_extended(data.dtype) else data  # NumPy's view takes no float8
+    windows = np.lib.stride_tricks.sliding_window_view(bits, attrs.window_shape, moving).view(data.dtype)
+    return np.asarray(windows[(slice(None),) * axis + tuple(slice(None, None, step) for step in attrs.strides)])
+
+
+# ---------------------------------------------------------------- trilu
+def _trilu_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+    data, k = tensor(types, 0, "data"), tensor(types, 1, "k")
+    if data is not None and len(data.shape) < 2:
+        refuse("trilu needs at least two dimensions", 0, found=data)
+    if k is not None and ("int" not in k.dtype or k.shape not in ((), (1,), (ANY,))):
+        refuse("k must be an integer scalar", 1, found=k)
+    return data
+
+
+def _trilu_grad(orig: OpCall, grad: Expr) -> list[Expr]:
+    return [call("trilu", grad, orig.args[1], upper=orig.attrs["upper"]), call("zeros_like", orig.args[1])]
+
+
+@operator(
+    "trilu",
+    ("data", "k"),
+    attrs=attrs("TriluAttrs", boolean("upper", True, doc="whether to keep the upper triangle")),
+    relation=_trilu_type,
+    pattern=OpPattern.ELEMWISE,
+    level=3,
+    out=False,
+    python=Python(k=constant("int32")),
+    gradient=_trilu_grad,
+    shapes="(..., m, n), k () -> (..., m, n)",
+    source="np.triu, np.tril",
+    edge_cases=(
+        "trilu(%x: (2, 3, 4), %k: () int64 = 1)",
+        "trilu(%x: (3, 3), %k: () int32 = -1, upper=False)",
+        "trilu(%x: (0, 3), %k: () int64 = 0)",
+        "trilu(%x: (2, 2), %k: () int64 = 99)",
+    ),
+)
+def trilu(attrs: Attrs, data: Array, k: Array) -> Array:
+    """The upper or lower triangle of the matrices in the last two dimensions, up to diagonal `k`; zero elsewhere."""
+    return np.triu(data, int(k.item())) if attrs.upper else np.tril(data, int(k.item()))

@@ -20,7 +20,7 @@ from passlab.op.declare import Dynamic, Python, call, constant_integer, field_of
 from passlab.op.dtypes import Array, ArrayOrArrays, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer, text
 from passlab.op.layout_change import LayoutArguments, Result
-from passlab.op.relations import identity_along_axis, may_agree, normal_axis, refuse, tensor
+from passlab.op.relations import identity_along_axis, may_agree, normal_axis, on_tensors, refuse, tensor
 
 _AXIS = integer("axis", -1, doc="the dimension to sort along")
 _ASCENDING = boolean("is_ascend", True, doc="whether the smallest comes first")
@@ -148,10 +148,8 @@ def topk_arrays(data: Array, attrs: Attrs, k: int) -> ArrayOrArrays:
     return values if attrs.ret_type == "values" else (values, indices)
 
 
-def _topk_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _topk_type(attrs: Attrs, data: TensorType) -> Type:
     if attrs.k is None:
         refuse("k is missing", hint="give `k=1`, or use `dyn.topk`")
     return topk_type(data, attrs, attrs.k)
@@ -262,10 +260,8 @@ def searchsorted(attrs: Attrs, sorted_sequence: Array, values: Array) -> Array:
 
 
 # ---------------------------------------------------------------- unique
-def _unique_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _unique_type(attrs: Attrs, data: TensorType) -> Type:
     if len(data.shape) != 1:
         refuse("unique works on a vector", 0, found=data)
     positions = TensorType(data.shape, "int32")

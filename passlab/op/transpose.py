@@ -16,14 +16,12 @@ from passlab.op.autodiff import zero_gradient
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer, integers
-from passlab.op.relations import identity, join_dim, normal_axes, normal_axis, refuse, tensor
+from passlab.op.relations import identity, join_dim, normal_axes, normal_axis, on_tensors, refuse
 
 
 # ---------------------------------------------------------------- transpose
-def _transpose_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _transpose_type(attrs: Attrs, data: TensorType) -> Type:
     rank = len(data.shape)
     if attrs.axes is None:
         return TensorType(data.shape[::-1], data.dtype)
@@ -68,10 +66,9 @@ def transpose(attrs: Attrs, data: Array) -> Array:
 
 
 # ---------------------------------------------------------------- reverse
-def _reverse_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is not None:
-        normal_axis(_axis_or_zero(attrs), len(data.shape))
+@on_tensors
+def _reverse_type(attrs: Attrs, data: TensorType) -> Type:
+    normal_axis(_axis_or_zero(attrs), len(data.shape))
     return data
 
 
@@ -105,17 +102,15 @@ def reverse(attrs: Attrs, data: Array) -> Array:
 
 
 # ---------------------------------------------------------------- reverse_sequence
-def _reverse_sequence_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data, lengths = tensor(types, 0, "data"), tensor(types, 1, "seq_lengths")
-    if data is None or lengths is None:
-        return None
+@on_tensors
+def _reverse_sequence_type(attrs: Attrs, data: TensorType, seq_lengths: TensorType) -> Type:
     rank = len(data.shape)
     batch = normal_axis(attrs.batch_axis, rank, "batch_axis")
     normal_axis(attrs.seq_axis, rank, "seq_axis")
-    if len(lengths.shape) != 1 or "int" not in lengths.dtype:
-        refuse("seq_lengths must be a vector of integers", 1, found=lengths)
-    if join_dim(lengths.shape[0], data.shape[batch]) is None:
-        refuse(f"seq_lengths has {lengths.shape[0]} elements for {data.shape[batch]} batches", 1)
+    if len(seq_lengths.shape) != 1 or "int" not in seq_lengths.dtype:
+        refuse("seq_lengths must be a vector of integers", 1, found=seq_lengths)
+    if join_dim(seq_lengths.shape[0], data.shape[batch]) is None:
+        refuse(f"seq_lengths has {seq_lengths.shape[0]} elements for {data.shape[batch]} batches", 1)
     return data
 
 

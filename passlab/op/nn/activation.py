@@ -21,7 +21,7 @@ from passlab.op.edge_cases import on_one
 from passlab.op.fields import attrs, integer, number
 from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import BLAS, cast_result, result_array
-from passlab.op.relations import identity, identity_along_axis, normal_axis, tensor
+from passlab.op.relations import identity, identity_along_axis, normal_axis, on_tensors, tensor
 
 _ROW = 8192  # elements; NumPy's buffer size, so that it iterates over such rows without copying
 
@@ -254,9 +254,9 @@ def log_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array
     return cast_result(result, data.dtype, out)
 
 
-def _dropout_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    return None if data is None else TupleType((data, data))
+@on_tensors
+def _dropout_type(attrs: Attrs, data: TensorType) -> Type:
+    return TupleType((data, data))
 
 
 def _kept(dropout: OpCall) -> Expr:

@@ -22,7 +22,7 @@ from passlab.op.nn.conv import check_window, conv_attrs
 from passlab.op.nn.pool import PoolPlan, plan_of, pool_attrs, pool_relation
 from passlab.op.nn.sliding import pad_spatial
 from passlab.op.nn.windows import as_list, on_axes, split_padding, window_size
-from passlab.op.relations import join_dim, may_agree, refuse, same_dtype, tensor
+from passlab.op.relations import join_dim, may_agree, on_tensors, refuse, same_dtype, tensor
 
 
 # ---------------------------------------------------------------- pooling
@@ -149,10 +149,8 @@ def _weight_gradient_layouts(attrs: Attrs) -> tuple[str, str, str]:
     return result
 
 
-def _backward_weight_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    grad, data = tensor(types, 0, "grad"), tensor(types, 1, "data")
-    if grad is None or data is None:
-        return None
+@on_tensors
+def _backward_weight_type(attrs: Attrs, grad: TensorType, data: TensorType) -> Type:
     check_window(attrs, 2)
     if attrs.kernel_size is None:
         refuse("nn.conv2d_backward_weight needs the kernel_size")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import OpPattern
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, is_float
@@ -16,19 +14,17 @@ from passlab.op.nn import window_gradients
 from passlab.op.nn.arithmetic import cast_result
 from passlab.op.nn.pooling import divide_sums, sum_dtype
 from passlab.op.nn.windows import on_axes, split_padding
-from passlab.op.relations import may_agree, refuse, same_dtype, tensor
+from passlab.op.relations import may_agree, on_tensors, refuse, same_dtype
 
 
-def _correlation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    a, b = tensor(types, 0, "data1"), tensor(types, 1, "data2")
-    if a is None or b is None:
-        return None
-    for i, ty in enumerate((a, b)):
+@on_tensors
+def _correlation_type(attrs: Attrs, data1: TensorType, data2: TensorType) -> Type:
+    for i, ty in enumerate((data1, data2)):
         if len(ty.shape) != 4:
             refuse("nn.correlation takes images in NCHW", i, expected="four dimensions", found=ty)
-    if not may_agree(a.shape, b.shape):
-        refuse("nn.correlation compares tensors of one shape", 1, expected=a, found=b)
-    same_dtype(a, b)
+    if not may_agree(data1.shape, data2.shape):
+        refuse("nn.correlation compares tensors of one shape", 1, expected=data1, found=data2)
+    same_dtype(data1, data2)
     if attrs.kernel_size < 1 or attrs.kernel_size % 2 == 0:
         refuse("nn.correlation: kernel_size must be odd", found=attrs.kernel_size)
     if min(attrs.stride1, attrs.stride2) < 1 or attrs.max_displacement < 0:
@@ -36,16 +32,16 @@ def _correlation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     before, after = split_padding(attrs.padding, 2)
     border = attrs.max_displacement + (attrs.kernel_size - 1) // 2
     size: list[Dim] = []
-    for dim, first, last in zip(a.shape[2:], before, after, strict=True):
+    for dim, first, last in zip(data1.shape[2:], before, after, strict=True):
         if not isinstance(dim, int):
             size.append(ANY)
             continue
         extent = dim + first + last - 2 * border
         if extent < 1:
-            refuse("nn.correlation: the window and its displacement are larger than the image", 0, found=a)
+            refuse("nn.correlation: the window and its displacement are larger than the image", 0, found=data1)
         size.append(-(-extent // attrs.stride1))
     width = 2 * (attrs.max_displacement // attrs.stride2) + 1
-    return TensorType((a.shape[0], width * width, *size), a.dtype)
+    return TensorType((data1.shape[0], width * width, *size), data1.dtype)
 
 
 @operator(

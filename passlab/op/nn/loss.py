@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
-from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter
+from passlab.ir.op import Op, OpCall, OpPattern, Precision
 from passlab.ir.types import TensorType, Type
 from passlab.op.along_axis import number
 from passlab.op.autodiff import Gradient, by_definition, dtype_of, sizes_of
@@ -17,13 +17,11 @@ from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, is_float_name
 from passlab.op.fields import attrs, integer, text
 from passlab.op.nn.arithmetic import cast_result, in_float_dtype
-from passlab.op.relations import refuse, same_dtype, tensor
+from passlab.op.relations import on_tensors, refuse, same_dtype
 
 
-def _entropy_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    x, y = tensor(types, 0, "x"), tensor(types, 1, "y")
-    if x is None or y is None:
-        return None
+@on_tensors
+def _entropy_type(attrs: Attrs, x: TensorType, y: TensorType) -> Type:
     for i, ty in enumerate((x, y)):
         if len(ty.shape) != 2:
             refuse("cross entropy takes a batch of distributions", i, expected="two dimensions", found=ty)
@@ -94,11 +92,8 @@ def cross_entropy_with_logits(attrs: Attrs, x: Array, y: Array, *, out: Array | 
     return _mean_product(x, y, out)
 
 
-def _nll_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    predictions, targets = tensor(types, 0, "predictions"), tensor(types, 1, "targets")
-    weights = tensor(types, 2, "weights")
-    if predictions is None or targets is None or weights is None:
-        return None
+@on_tensors
+def _nll_type(attrs: Attrs, predictions: TensorType, targets: TensorType, weights: TensorType) -> Type:
     if len(predictions.shape) != len(targets.shape) + 1 or len(predictions.shape) < 2:
         refuse(
             "nn.nll_loss: targets must have one dimension less than predictions", 1, expected=predictions, found=targets

@@ -21,7 +21,7 @@ from passlab.op.fields import attrs, boolean, integer, integers, number
 from passlab.op.nn import gradients
 from passlab.op.nn.activation import along, channel_vector, check_vectors
 from passlab.op.nn.arithmetic import cast_result, in_float_dtype
-from passlab.op.relations import normal_axes, normal_axis, refuse, tensor
+from passlab.op.relations import normal_axes, normal_axis, on_tensors, refuse, tensor
 
 
 def _norm_attrs(name: str, axis: int, *, groups: bool = False) -> type[Attrs]:
@@ -207,9 +207,9 @@ def group_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Arr
     return _scale_and_shift(result.reshape(shape), attrs, gamma, beta, out)
 
 
-def _l2_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is not None and attrs.axis is not None:
+@on_tensors
+def _l2_type(attrs: Attrs, data: TensorType) -> Type:
+    if attrs.axis is not None:
         normal_axes(attrs.axis, len(data.shape), "nn.l2_normalize: axis")
     return data
 
@@ -245,12 +245,11 @@ def l2_normalize(attrs: Attrs, data: Array, *, out: Array | None = None) -> Arra
     return result
 
 
-def _lrn_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is not None:
-        normal_axis(attrs.axis, len(data.shape), "nn.lrn: axis")
-        if attrs.size < 1:
-            refuse("nn.lrn: size must be positive", found=attrs.size)
+@on_tensors
+def _lrn_type(attrs: Attrs, data: TensorType) -> Type:
+    normal_axis(attrs.axis, len(data.shape), "nn.lrn: axis")
+    if attrs.size < 1:
+        refuse("nn.lrn: size must be positive", found=attrs.size)
     return data
 
 

@@ -5,13 +5,12 @@ They compute the same as `nn.conv2d` and `nn.dense`, in blocked layouts. Passes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import Op, OpPattern
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.along_axis import to_layout
@@ -24,7 +23,7 @@ from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import matmul, result_dtype
 from passlab.op.nn.conv import conv_attrs, conv_kernel, conv_relation, conv_signature
 from passlab.op.nn.matmul import check_inner, check_units
-from passlab.op.relations import refuse, tensor
+from passlab.op.relations import on_tensors, refuse
 
 _PACK = "nn.contrib_dense_pack"
 
@@ -83,10 +82,8 @@ contrib_depthwise_conv2d_nchwc = _packed_conv2d(
 
 
 # ---------------------------------------------------------------- contrib_dense_pack
-def _pack_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
-    if data is None or weight is None:
-        return None
+@on_tensors
+def _pack_type(attrs: Attrs, data: TensorType, weight: TensorType) -> Type:
     if len(data.shape) != 2:
         refuse(f"{_PACK}: data must have two dimensions", 0, found=data)
     check_units(_PACK, attrs.units)

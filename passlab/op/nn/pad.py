@@ -18,7 +18,7 @@ from passlab.op.declare import Dynamic, Python, constant, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, pairs, text
 from passlab.op.nn import gradients
-from passlab.op.relations import plus, product, refuse, tensor
+from passlab.op.relations import on_tensors, plus, product, refuse, tensor
 
 
 def check_number(types: Sequence[Type], index: int, name: str) -> None:
@@ -172,10 +172,8 @@ def mirror_pad(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     return _mirror(data, attrs.pad_width, attrs.mode.lower(), out)
 
 
-def _flatten_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _flatten_type(attrs: Attrs, data: TensorType) -> Type:
     if not data.shape:
         raise RelationError(Diagnostic("nn.batch_flatten needs a batch dimension", found=str(data)), 0)
     rest = data.shape[1:]

@@ -23,7 +23,7 @@ from passlab.op.nn import pool_gradients, pooling
 from passlab.op.nn.arithmetic import cast_result, result_array
 from passlab.op.nn.windows import check_lengths, check_positive, on_axes, pad, split_padding, window_size
 from passlab.op.reduce import extremum
-from passlab.op.relations import refuse, tensor
+from passlab.op.relations import on_tensors, refuse, tensor
 from passlab.threads import free_threads, share
 
 
@@ -47,10 +47,8 @@ def pool_attrs(rank: int, mean: bool) -> type[Attrs]:
 def pool_relation(rank: int, name: str) -> Relation:
     """Return the type relation of pooling over `rank` spatial axes."""
 
-    def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-        data = tensor(types, 0, "data")
-        if data is None:
-            return None
+    @on_tensors
+    def relation(attrs: Attrs, data: TensorType) -> Type:
         check_lengths(rank, pool_size=attrs.pool_size, strides=attrs.strides, dilation=attrs.dilation)
         check_positive(pool_size=attrs.pool_size, strides=attrs.strides, dilation=attrs.dilation)
         before, after = split_padding(attrs.padding, rank)

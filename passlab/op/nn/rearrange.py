@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import OpPattern, Precision, Reporter
+from passlab.ir.op import OpPattern, Precision
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
@@ -17,7 +17,7 @@ from passlab.op.fields import attrs, integer, integers, number, pairs, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import rearrange_gradients
 from passlab.op.nn.pad import add_border, copy_result
-from passlab.op.relations import divide_dim, normal_axis, refuse, tensor, times
+from passlab.op.relations import divide_dim, normal_axis, on_tensors, refuse, times
 
 
 # ---------------------------------------------------------------- space and batch
@@ -36,10 +36,8 @@ def _check_blocks(
         refuse(f"{name}: data needs a batch dimension and {len(blocks)} more", 0, found=data)
 
 
-def _to_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _to_batch_type(attrs: Attrs, data: TensorType) -> Type:
     _check_blocks("nn.space_to_batch_nd", data, attrs.block_shape, attrs.paddings, "paddings")
     shape: list[Dim] = list(data.shape)
     shape[0] = times(shape[0], math.prod(attrs.block_shape))
@@ -96,10 +94,8 @@ def space_to_batch_nd(attrs: Attrs, data: Array, *, out: Array | None = None) ->
     )
 
 
-def _from_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _from_batch_type(attrs: Attrs, data: TensorType) -> Type:
     _check_blocks("nn.batch_to_space_nd", data, attrs.block_shape, attrs.crops, "crops")
     shape: list[Dim] = list(data.shape)
     count = math.prod(attrs.block_shape)
@@ -175,10 +171,8 @@ def _check_block_size(name: str, attrs: Attrs) -> int:
     return int(attrs.block_size)
 
 
-def _to_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _to_depth_type(attrs: Attrs, data: TensorType) -> Type:
     block, nchw = _check_block_size("nn.space_to_depth", attrs), conversion(attrs.layout, "NCHW", "layout")
     batch, channels, *size = forward_shape(nchw, data.shape, "data", 0)
     channels = times(channels, block * block)
@@ -216,10 +210,8 @@ def space_to_depth(attrs: Attrs, data: Array, *, out: Array | None = None) -> Ar
     return copy_result(np.ascontiguousarray(nchw.backward(result)), out)
 
 
-def _from_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _from_depth_type(attrs: Attrs, data: TensorType) -> Type:
     block, nchw = _check_block_size("nn.depth_to_space", attrs), conversion(attrs.layout, "NCHW", "layout")
     batch, channels, *size = forward_shape(nchw, data.shape, "data", 0)
     channels = divide_dim(channels, block * block)
@@ -261,10 +253,8 @@ def depth_to_space(attrs: Attrs, data: Array, *, out: Array | None = None) -> Ar
 
 
 # ---------------------------------------------------------------- dilate
-def _dilate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _dilate_type(attrs: Attrs, data: TensorType) -> Type:
     if len(attrs.strides) != len(data.shape) or min(attrs.strides, default=1) < 1:
         refuse(
             "nn.dilate: strides must be one positive number for each dimension",
@@ -310,10 +300,8 @@ def dilate(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
 
 
 # ---------------------------------------------------------------- fifo_buffer
-def _fifo_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data, buffer = tensor(types, 0, "data"), tensor(types, 1, "buffer")
-    if data is None or buffer is None:
-        return None
+@on_tensors
+def _fifo_type(attrs: Attrs, data: TensorType, buffer: TensorType) -> Type:
     if len(data.shape) != len(buffer.shape):
         refuse("nn.fifo_buffer: data and buffer must have one rank", 1, expected=data, found=buffer)
     axis = normal_axis(attrs.axis, len(buffer.shape), "nn.fifo_buffer: axis")

@@ -7,7 +7,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import OpPattern
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Dynamic, Python, operator
@@ -17,7 +17,7 @@ from passlab.op.layout_names import layout_axes
 from passlab.op.nn.arithmetic import cast_result
 from passlab.op.nn.resample import COORDINATES, ResizePlan, Scheme, resample
 from passlab.op.nn.resize_gradients import resampling
-from passlab.op.relations import tensor, times
+from passlab.op.relations import on_tensors, times
 
 UPSAMPLING = ("nearest_neighbor", "bilinear", "bicubic")
 UPSAMPLING3D = ("nearest_neighbor", "trilinear")
@@ -43,10 +43,8 @@ def _scales(attrs: Attrs) -> tuple[float, ...]:
     return tuple(attrs[name] for name in names if name in attrs)
 
 
-def _upsampling_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _upsampling_type(attrs: Attrs, data: TensorType) -> Type:
     scales = _scales(attrs)
     name = "nn.upsampling" if len(scales) == 2 else "nn.upsampling3d"
     axes = layout_axes(attrs.layout, data.shape, len(scales), name)

@@ -21,16 +21,14 @@ from passlab.op.nn.arithmetic import cast_result
 from passlab.op.nn.pad import copy_result
 from passlab.op.nn.rearrange_gradients import yolo_reorg as yolo_reorg_gradient
 from passlab.op.no_gradient import BOX_CHOICE
-from passlab.op.relations import divide_dim, product, refuse, tensor, times
+from passlab.op.relations import divide_dim, on_tensors, product, refuse, tensor, times
 
 _F32 = np.float32
 
 
 # ---------------------------------------------------------------- multibox_prior
-def _prior_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _prior_type(attrs: Attrs, data: TensorType) -> Type:
     if len(data.shape) != 4:
         refuse("vision.multibox_prior takes images in NCHW", 0, expected="four dimensions", found=data)
     for name, values in (("steps", attrs.steps), ("offsets", attrs.offsets)):
@@ -166,10 +164,8 @@ def multibox_transform_loc(attrs: Attrs, cls_prob: Array, loc_pred: Array, ancho
 
 # ---------------------------------------------------------------- yolo
 # The reorganisation layer of YOLO (Redmon and Farhadi, 2017).
-def _reorg_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
+@on_tensors
+def _reorg_type(attrs: Attrs, data: TensorType) -> Type:
     if len(data.shape) != 4:
         refuse("vision.yolo_reorg takes images in NCHW", 0, expected="four dimensions", found=data)
     s = attrs.stride
