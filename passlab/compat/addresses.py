@@ -25,7 +25,7 @@ def _same(package: str, *addresses: str) -> dict[str, Entry]:
     return {address: ({}, (package,)) for address in addresses}
 
 
-_STAND_INS = f"{OWN}.stand_ins"
+_STUBS = f"{OWN}.stubs"
 _RULES = f"{OWN}.conversion_rules"
 _AFFINE = _of(
     "passlab.passes.precision.quantized_region", TensorAffineType="QuantParams", TupleAffineType="QuantParamsTuple"
@@ -58,7 +58,7 @@ SOURCES: dict[str, Entry] = {
     **{address: ({}, (package,)) for address, package in _PACKAGES.items()},
     "tvm.relay.qnn.op": (_of("passlab.transform.registering", "register_qnn_legalize"), ("passlab.relay.qnn.op",)),
     "tvm.relay.op.op_attrs": ({}, ("passlab.ir.attrs", f"{OWN}.record_classes")),
-    "tvm.relay.quantize": (_of(_STAND_INS, "qconfig"), ("passlab.relay.quantize",)),
+    "tvm.relay.quantize": (_of(_STUBS, "qconfig"), ("passlab.relay.quantize",)),
     **_same(
         "tvm.relay.quantize",
         *(f"tvm.relay.quantize.{name}" for name in ("_calibrate", "_partition", "_quantize")),
@@ -78,11 +78,11 @@ SOURCES: dict[str, Entry] = {
     "tvm.relay.data_dep_optimization.utils": ({"_run_opt_pass": "passlab.testing:run_opt_pass"}, ()),
     "tvm.relay.op.contrib.dnnl": (_of(f"{OWN}.results", "pattern_table"), ()),
     "tvm.relay.testing.byoc": (_of(f"{OWN}.annotators", "CcompilerAnnotator"), ()),
-    "tvm.relay.op.nn.utils": (_of(_STAND_INS, *(f"get_pad_tuple{rank}d" for rank in (1, 2, 3))), ()),
-    "tvm.topi.random": (_of(_STAND_INS, threefry_test_wrapping="always"), ()),
+    "tvm.relay.op.nn.utils": (_of(_STUBS, *(f"get_pad_tuple{rank}d" for rank in (1, 2, 3))), ()),
+    "tvm.topi.random": (_of(_STUBS, threefry_test_wrapping="always"), ()),
     "tvm.rpc.server": (_of(f"{OWN}.rpc", "Server"), ()),
     "tvm.relay.transform": (
-        _of(_STAND_INS, "ManifestAlloc")
+        _of(_STUBS, "ManifestAlloc")
         | _of(_COMPILING, Conv2dToSparse2="conv2d_to_sparse2", LabelOps="label_ops")
         | _of("passlab.transform", ToCPS="to_cps"),
         ("passlab.relay.transform",),
@@ -115,7 +115,7 @@ SOURCES: dict[str, Entry] = {
     "tvm.relay.transform.mixed_precision": (
         {
             **_of("passlab.transform.registering", "register_mixed_precision_conversion"),
-            **_of(_STAND_INS, *(f"MIXED_PRECISION_{kind}" for kind in ("ALWAYS", "FOLLOW", "NEVER"))),
+            **_of(_STUBS, *(f"MIXED_PRECISION_{kind}" for kind in ("ALWAYS", "FOLLOW", "NEVER"))),
             **_of(_RULES, *(f"DEFAULT_{kind}_LIST" for kind in ("ALWAYS", "FOLLOW", "NEVER"))),
             **_of(_RULES, "get_generic_out_dtypes", "register_func_to_op_list"),
         },
@@ -142,7 +142,7 @@ SOURCES: dict[str, Entry] = {
         (),
     ),
     "tvm.ir._ffi_api": ({}, ("tvm.ir",)),
-    "tvm.runtime.name_transforms": (_of(_STAND_INS, "sanitize_name"), ()),
+    "tvm.runtime.name_transforms": (_of(_STUBS, "sanitize_name"), ()),
     **_same("passlab.relay.build_module", "tvm.relay._build_module"),
     "tvm.relay.analysis._ffi_api": (
         _of(f"{OWN}.solving", _test_type_solver="type_solver"),
@@ -160,7 +160,7 @@ SOURCES: dict[str, Entry] = {
     "tvm.ir.json_compact": (_of("passlab.text.program_json", "create_updater", "upgrade_json"), ()),
     "tvm.ir.memory_pools": (
         _of(
-            _STAND_INS,
+            _STUBS,
             "ConstantMemoryPools",
             "ConstantPoolInfo",
             "PoolInfo",
@@ -177,15 +177,15 @@ SOURCES: dict[str, Entry] = {
     "tvm.relay.backend.te_compiler": ({**_of(_COMPILING, "CCacheKey", "CachedFunc", "TECompiler", "get")}, ()),
     "tvm.relay.backend.compile_engine": (_of(_COMPILING, "CCacheKey", "get", CompileEngine="TECompiler"), ()),
     "tvm.relay.backend.interpreter": (
-        {"Interpreter": f"{_STAND_INS}:Interpreter", "Executor": "passlab.executor.create:Executor"},
+        {"Interpreter": f"{_STUBS}:Interpreter", "Executor": "passlab.executor.create:Executor"},
         ("passlab.relay.backend.interpreter",),
     ),
     "tvm.relay.backend.vm": ({"VMExecutor": "passlab.executor.create:VMExecutor"}, ("passlab.relay.vm", "passlab.vm")),
     "tvm.relay.vm": ({"VMExecutor": "passlab.executor.create:VMExecutor"}, ("passlab.relay.vm", "passlab.vm")),
-    "tvm.relay.backend.utils": (_of(_STAND_INS, "mangle_module_name"), ()),
+    "tvm.relay.backend.utils": (_of(_STUBS, "mangle_module_name"), ()),
     "tvm.relay.backend.name_transforms": (
         _of(
-            _STAND_INS,
+            _STUBS,
             "prefix_generated_name",
             "prefix_name",
             "sanitize_name",
@@ -226,7 +226,7 @@ SOURCES: dict[str, Entry] = {
         ("passlab.relay.qnn.op",),
     ),
     "tvm.relay.qnn.op.qnn": (
-        _of(_STAND_INS, "RequantizeConfig", "current_requantize_config"),
+        _of(_STUBS, "RequantizeConfig", "current_requantize_config"),
         ("passlab.relay.qnn.op",),
     ),
     **_same("passlab.testing.checks", "tvm.relay.testing.py_converter"),
@@ -245,21 +245,21 @@ SOURCES: dict[str, Entry] = {
     ),
     "tvm.runtime.object_path": ({"ObjectPath": "builtins:str"}, ()),
     "tvm.contrib.nvcc": (
-        _of(_STAND_INS, "have_bf16", "have_fp16", "have_int8", "have_tensorcore", "parse_compute_version"),
+        _of(_STUBS, "have_bf16", "have_fp16", "have_int8", "have_tensorcore", "parse_compute_version"),
         (),
     ),
-    "tvm.contrib.cudnn": (_of(_STAND_INS, exists="_never"), ()),
-    "tvm.contrib.thrust": (_of(_STAND_INS, "can_use_rocthrust", "can_use_thrust"), ()),
-    "tvm.contrib.pipeline_executor": (_of(_STAND_INS, "pipeline_executor_enabled"), ()),
-    "tvm.contrib.pipeline_executor_build": (_of(_STAND_INS, "pipeline_executor_build_enabled"), ()),
-    "tvm.contrib.pickle_memoize": (_of(_STAND_INS, "memoize"), ()),
-    "tvm.support": (_of(_STAND_INS, "describe", "libinfo"), ()),
-    "tvm.target.codegen": (_of(_STAND_INS, "llvm_lookup_intrinsic_id", "llvm_version_major"), ()),
-    "tvm.target.x86": (_of(_STAND_INS, "target_has_amx", "target_has_avx512", "target_has_vnni"), ()),
+    "tvm.contrib.cudnn": (_of(_STUBS, exists="_never"), ()),
+    "tvm.contrib.thrust": (_of(_STUBS, "can_use_rocthrust", "can_use_thrust"), ()),
+    "tvm.contrib.pipeline_executor": (_of(_STUBS, "pipeline_executor_enabled"), ()),
+    "tvm.contrib.pipeline_executor_build": (_of(_STUBS, "pipeline_executor_build_enabled"), ()),
+    "tvm.contrib.pickle_memoize": (_of(_STUBS, "memoize"), ()),
+    "tvm.support": (_of(_STUBS, "describe", "libinfo"), ()),
+    "tvm.target.codegen": (_of(_STUBS, "llvm_lookup_intrinsic_id", "llvm_version_major"), ()),
+    "tvm.target.x86": (_of(_STUBS, "target_has_amx", "target_has_avx512", "target_has_vnni"), ()),
 }
 # Additional names of modules in `addresses`.
 FURTHER: dict[str, dict[str, str]] = {
-    "tvm._ffi.base": {"py_str": f"{_STAND_INS}:py_str"},
+    "tvm._ffi.base": {"py_str": f"{_STUBS}:py_str"},
     "tvm.nd": _of(f"{OWN}.arrays", "from_dlpack", "numpyasarray"),
     "tvm.ndarray": _of(f"{OWN}.arrays", "from_dlpack", "numpyasarray"),
     "tvm.relay": {
@@ -267,7 +267,7 @@ FURTHER: dict[str, dict[str, str]] = {
         "TypeConstraint": "passlab.ir.types:TypeRelation",
     },
     "tvm.relay.expr": dict.fromkeys(("ExprWithOp", "TempExpr"), "passlab.ir.expr:Expr"),
-    "tvm.runtime.profiler_vm": {"enabled": f"{_STAND_INS}:always"},
+    "tvm.runtime.profiler_vm": {"enabled": f"{_STUBS}:always"},
     "tvm": {
         **{kind: f"{OWN}.targets:{kind}_device" for kind in ("ext_dev", "hexagon", "webgpu")},
         "support": "tvm.support",
@@ -275,17 +275,17 @@ FURTHER: dict[str, dict[str, str]] = {
     "tvm.error": _of(
         "passlab.errors", OpAttributeInvalid="AttrsError", OpAttributeRequired="AttrsError", RPCError="PasslabError"
     )
-    | _of(_STAND_INS, "register_error"),
-    "tvm.instrument": {"PassPrintingInstrument": f"{_STAND_INS}:PassPrintingInstrument"},
-    "tvm.ir": _AFFINE | _of(_STAND_INS, "Range"),
-    "tvm.ir.instrument": {"PassPrintingInstrument": f"{_STAND_INS}:PassPrintingInstrument"},
+    | _of(_STUBS, "register_error"),
+    "tvm.instrument": {"PassPrintingInstrument": f"{_STUBS}:PassPrintingInstrument"},
+    "tvm.ir": _AFFINE | _of(_STUBS, "Range"),
+    "tvm.ir.instrument": {"PassPrintingInstrument": f"{_STUBS}:PassPrintingInstrument"},
     "tvm.runtime": {
         "BenchmarkResult": "passlab.vm.benchmarking:BenchmarkResult",
         **_of(f"{OWN}.values", "ShapeTuple"),
-        **_of(_STAND_INS, "num_threads"),
+        **_of(_STUBS, "num_threads"),
         **_of(f"{OWN}.folders", "load_param_dict_from_file", "save_param_dict_to_file"),
     },
-    "tvm.runtime.container": _of(_STAND_INS, "getitem_helper"),
+    "tvm.runtime.container": _of(_STUBS, "getitem_helper"),
     "tvm.runtime.module": {
         "BenchmarkResult": "passlab.vm.benchmarking:BenchmarkResult",
         "Module": "passlab.executor.outputs:CallableByName",
@@ -358,7 +358,7 @@ _TARGET = {
 _TESTING = f"{OWN}.testing"
 _INSTRUMENTS = {
     **names_of("passlab.instrument", PrintAfterAll="PrintIRAfter", PrintBeforeAll="PrintIRBefore"),
-    **names_of(f"{OWN}.stand_ins", "PassTimingInstrument"),
+    **names_of(f"{OWN}.stubs", "PassTimingInstrument"),
 }
 
 # The strategies that lower operators to loops in TVM: each is absent, and its call raises an error.
@@ -381,7 +381,7 @@ _STRATEGIES = names_of(
 _OP = (
     _STRATEGIES
     | names_of(f"{OWN}.conversion_rules", "register_optional_fake_quantization_to_integer")
-    | names_of(f"{OWN}.stand_ins", "scatter_add")
+    | names_of(f"{OWN}.stubs", "scatter_add")
 )
 _SPANS = names_of(f"{OWN}.spans", "SequentialSpan", "SpanCheck")
 _WITH_FIELDS = names_of(
@@ -464,7 +464,7 @@ _LISTED: dict[str, Entry] = {
     "tvm.relay": (
         {
             **_SPANS,
-            **names_of(f"{OWN}.stand_ins", "scatter_add"),
+            **names_of(f"{OWN}.stubs", "scatter_add"),
             **_PARAMETERS,
             **names_of(f"{OWN}.contexts", "create_executor"),
         },

@@ -34,33 +34,33 @@ MILD = ("typical", "small whole", "positive", "more typical", "ones")  # kinds o
 
 
 @dataclass(frozen=True)
-class Purpose:
-    """The purpose of a pass: a `derivative`, or shorter floats, whose rounding is `noise` in units of the longer."""
+class IntendedChange:
+    """What a pass changes on purpose: to a `derivative`, or to shorter floats, rounded by `noise`."""
 
     derivative: bool = False
     noise: float = 0.0
 
 
-def purpose_of(before: IRModule, after: IRModule, entry: str) -> Purpose:
-    """Return the purpose of a pass, as far as the types of a function and its calls show it."""
+def intended_change(before: IRModule, after: IRModule, entry: str) -> IntendedChange:
+    """Return what a pass changes on purpose, as far as the types of a function and its calls show it."""
     try:
         before, after = infer_module(before.snapshot()), infer_module(after.snapshot())
     except PasslabError:
-        return Purpose()
+        return IntendedChange()
     old, new = _result_type(before, entry), _result_type(after, entry)
     if old is None or new is None:
-        return Purpose()
+        return IntendedChange()
     if isinstance(new, TupleType) and len(new.fields) == 2 and new.fields[0] is old:
         params = TupleType([p.checked_type_ for p in before[entry].params if p.checked_type_ is not None])
-        return Purpose(derivative=new.fields[1] is params)
+        return IntendedChange(derivative=new.fields[1] is params)
     was, now = _float_dtypes(before), _float_dtypes(after)
     shorter = {
         d for d in now if now[d] > was[d] and any(array_dtype(d).itemsize < array_dtype(w).itemsize for w in now | was)
     }
     if not shorter:
-        return Purpose()
+        return IntendedChange()
     least = min(float(float_info(array_dtype(d)).eps) for d in now | was)  # in units of the longer dtype
-    return Purpose(noise=4 * max(float(float_info(array_dtype(d)).eps) for d in shorter) / least)
+    return IntendedChange(noise=4 * max(float(float_info(array_dtype(d)).eps) for d in shorter) / least)
 
 
 def takes_other_arguments(before: IRModule, after: IRModule, entry: str) -> bool:

@@ -22,11 +22,11 @@ from passlab.oracle.draws import Draw
 from passlab.oracle.first_wrong import WrongNode, first_wrong
 from passlab.oracle.no_contract import (
     MILD,
-    Purpose,
+    IntendedChange,
     derivative_disagreement,
     has_floats,
+    intended_change,
     lengthen,
-    purpose_of,
     takes_other_arguments,
     without_continuation,
 )
@@ -134,9 +134,9 @@ def examine(
     check = comparison.check()
     if check.finding is None or not locate:
         return check
-    if comparison.purpose.derivative:
+    if comparison.intended.derivative:
         return check
-    noise = 0.0 if comparison.contract.exact else max(noise_of(comparison.contract), comparison.purpose.noise)
+    noise = 0.0 if comparison.contract.exact else max(noise_of(comparison.contract), comparison.intended.noise)
     node = first_wrong(before, after, comparison.contract, trial.entry, check.arguments, list(rewrites), noise)
     return replace(check, node=node)
 
@@ -156,7 +156,7 @@ class _Comparison:
         self.compared: list[str] = []
         self.left_out: list[str] = []
         self.late = False
-        self.purpose = purpose_of(before, after, trial.entry) if declared is None else Purpose()
+        self.intended = intended_change(before, after, trial.entry) if declared is None else IntendedChange()
 
     def check(self) -> Check:
         failure: PasslabError | None = None
@@ -200,9 +200,9 @@ class _Comparison:
             return f"the program does not run on them: {run.error.diagnostics[0].message}"
         if self.contract.exact or ((draw.extreme or draw.special) and not has_floats(self.before, self.after)):
             return ""
-        if self.purpose.noise and not draw.kind.startswith((*MILD, GIVEN)):
+        if self.intended.noise and not draw.kind.startswith((*MILD, GIVEN)):
             return "shorter floats do not hold such numbers"
-        if self.purpose.derivative and not (draw.typical or draw.kind == GIVEN):
+        if self.intended.derivative and not (draw.typical or draw.kind == GIVEN):
             return "derivatives are compared on typical numbers"
         if draw.extreme:
             return "the contract allows rounding, which has no bound there"
@@ -232,9 +232,9 @@ class _Comparison:
         if later.error is not None:
             return self._result("broken", error=later.error, **where)
         value = later.value
-        if self.purpose.derivative:
+        if self.intended.derivative:
             return self._check_derivatives(number, draw, run.value, value)
-        if self.purpose.noise:
+        if self.intended.noise:
             value = lengthen(value, run.value)
         if draw.special and not self.contract.exact:
             difference = special_disagreement(run.value, value)
@@ -272,7 +272,7 @@ class _Comparison:
 
     def _beyond_noise(self, number: int, difference: Disagreement, before: Value, after: Value) -> Disagreement | None:
         """Return a difference that rounding does not explain; few noisy runs suffice for a large one."""
-        noise, steps = max(noise_of(self.contract), self.purpose.noise), STEPS * (self.purpose.noise > 0)
+        noise, steps = max(noise_of(self.contract), self.intended.noise), STEPS * (self.intended.noise > 0)
         rest: Disagreement | None = difference
         for count in FEW_RUNS:
             try:
