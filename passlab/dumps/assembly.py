@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, field
 
 from passlab import limits
-from passlab.dumps import evidence
+from passlab.dumps import verdicts
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
 from passlab.dumps.extents import extent_of
 from passlab.dumps.gaps import Gaps
@@ -53,7 +53,7 @@ class _OpenPass:
 class Assembly:
     """Makes the steps of a recording from the banners of a scan."""
 
-    def __init__(self, scan: Scan, traits: evidence.Traits, language: Language) -> None:
+    def __init__(self, scan: Scan, traits: verdicts.Traits, language: Language) -> None:
         self.scan, self.traits, self.language = scan, traits, language
         self.steps: list[Step] = []
         self.units: dict[str, Unit] = {}
@@ -99,7 +99,7 @@ class Assembly:
         if self._paths:
             for step in self.steps:
                 step.names = tuple([self._paths.get(name, name) for name in step.names])
-        evidence.settle(self.steps, self.traits, self.units)
+        verdicts.settle(self.steps, self.traits, self.units)
 
     def append(self, part: Assembly, phase: str) -> None:
         """Append the steps and units of another program."""
@@ -250,8 +250,8 @@ class Assembly:
                 step.names = self._shared(tuple([begun.names[0] + name.removeprefix(root) for name in body.names]))
             else:
                 step.names, step.ambiguous = self._named_in_program(body, banner)
-        evidence.judge(step, body, before, self)
-        evidence.note_gap(step, self)
+        verdicts.judge(step, body, before, self)
+        verdicts.note_gap(step, self)
         if body is not None and banner.scope != FRAGMENT and body.whole is not False and not step.ambiguous:
             self._update_units(body, step.names, step.number, banner, step.since)
             if banner.scope == DIFF and banner.kind == "loop":
@@ -386,7 +386,7 @@ class Assembly:
         self._last_path.pop(bare, None)
         # Several operations have the bare name: it is unknown which of them the earlier steps show.
         if sum(other.endswith("/" + bare) for other in names) > 1:
-            evidence.retract(bare, self.steps)
+            verdicts.retract(bare, self.steps)
             return None
         unit.name = name
         self.units[name] = unit
@@ -441,9 +441,9 @@ class Assembly:
                 self._update_units(begun.body, begun.body.names, step.number - 1, begun.banner, step.number - 1)
             self.steps.append(step)
             if not are_whole:
-                evidence.judge_runner(step, is_whole=False)
+                verdicts.judge_runner(step, is_whole=False)
         if are_whole:
-            evidence.judge_inside(self.steps, self.units)
+            verdicts.judge_inside(self.steps, self.units)
 
     @staticmethod
     def _with_next_text(waiting: list[_OpenPass]) -> list[tuple[_OpenPass, Body | None]]:
@@ -463,7 +463,7 @@ class Assembly:
         pairs = []
         for at, begun in enumerate(waiting):
             following = at + 1
-            while following < len(waiting) and evidence.may_run_inside(waiting[following].banner, begun.banner):
+            while following < len(waiting) and verdicts.may_run_inside(waiting[following].banner, begun.banner):
                 begun.children.append(following)
                 following += 1
             pairs.append((begun, waiting[following].body if following < len(waiting) else None))
@@ -486,25 +486,25 @@ class Assembly:
             step.after_body, step.names, step.pieces = body.piece, body.names, body.pieces
             step.digest = body.numbers
         both = (body, begun.body) if body is not None and begun.body is not None else None
-        same = both is not None and (both[0].numbers == both[1].numbers or (is_whole and evidence.are_alike(*both)))
+        same = both is not None and (both[0].numbers == both[1].numbers or (is_whole and verdicts.are_alike(*both)))
         step.verdict, step.since = ("unchanged" if same else "unknown"), step.number
         for child in begun.children:
             self.inside[child] = step.number
         step.parent = self.inside.get(len(self.steps), 0)
         is_cut = any(one is not None and one.whole is False for one in (body, begun.body))
         if is_cut:
-            step.verdict, step.note = "unknown", evidence.CUT_OFF
+            step.verdict, step.note = "unknown", verdicts.CUT_OFF
         elif both is not None and not (both[0].piece.size or both[1].piece.size):
-            step.verdict, step.note = "unknown", evidence.NO_PROGRAM
+            step.verdict, step.note = "unknown", verdicts.NO_PROGRAM
         elif body is None:
             what = "the program" if is_whole else "the text"
             step.note = f"{what} after the last pass{'' if is_whole else ' on this unit'} is not in the dump"
-        elif is_whole and not same and begun.body is not None and evidence.is_elsewhere(step, begun.body):
+        elif is_whole and not same and begun.body is not None and verdicts.is_elsewhere(step, begun.body):
             step.verdict = "unchanged"
             step.note = "the program changed elsewhere: by what ran between this pass and the next"
         elif is_whole and not same:
             step.verdict = "changed"
-            evidence.doubt_end(step, body, begun.body, self)
+            verdicts.doubt_end(step, body, begun.body, self)
         elif not same:
             step.note = "changed by this pass or by one between it and the next pass on the same unit"
         return step

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, Banner, Scan
-from passlab.dumps.evidence import Traits
 from passlab.dumps.language import MLIR
 from passlab.dumps.mlir import PEEK, root_of
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import FileSource
 from passlab.dumps.stages import Stage, assemble_stages, recording_of
+from passlab.dumps.verdicts import Traits
 
 _PHASE = re.compile(r"(?P<module>.+)\.(?P<number>\d+)\.(?P<name>[\w-]+)\.mlir")
 # The files of `--iree-hal-dump-executable-intermediates-to`, in order: the end of the name, what it is, its language.

@@ -14,11 +14,11 @@ from pathlib import Path
 from passlab.dumps import llvm, mlir
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, Banner, Scan
-from passlab.dumps.evidence import Traits
 from passlab.dumps.language import LANGUAGES, LLVM, MLIR, Language
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import BytesSource, DumpSource, Excerpt, FileSource
 from passlab.dumps.step import Step, Unit
+from passlab.dumps.verdicts import Traits
 
 TRANSLATION = "translate to LLVM IR"
 

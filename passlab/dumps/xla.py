@@ -14,11 +14,11 @@ from pathlib import Path
 
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, Banner, Scan
-from passlab.dumps.evidence import Traits
 from passlab.dumps.language import HLO
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import FileSource
 from passlab.dumps.stages import Stage, Stream, assemble_stages, recording_of
+from passlab.dumps.verdicts import Traits
 
 _PASS = re.compile(
     r"(?P<module>module_\d+\.(?P<name>.+?))\.(?P<number>\d{4,})\.(?P<pipeline>.+?)\.after_(?P<after>.+?)"

@@ -22,11 +22,11 @@ from typing import Any
 
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, NONE, Banner, Scan
-from passlab.dumps.evidence import Traits
 from passlab.dumps.graph_node import GraphNode
 from passlab.dumps.language import LANGUAGES, TEXT, Language
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import BytesSource, DumpSource, Excerpt
+from passlab.dumps.verdicts import Traits
 from passlab.errors import Diagnostic, DumpError, MissingPackageError
 
 

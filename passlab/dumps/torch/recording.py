@@ -16,7 +16,6 @@ from typing import Any
 
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import Scan
-from passlab.dumps.evidence import Traits
 from passlab.dumps.language import LANGUAGES, WHOLE
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import BytesSource, Excerpt
@@ -34,6 +33,7 @@ from passlab.dumps.torch.stages import (
     join_models,
     stages_of,
 )
+from passlab.dumps.verdicts import Traits
 from passlab.errors import Diagnostic, DumpError, counted, did_you_mean
 from passlab.table import Table
 
