@@ -29,12 +29,14 @@ class Mutant:
     function: str
 
 
-def draw(seed: int, number: int, room: str = "", sources: dict[Path, str] | None = None) -> list[Mutant]:
-    """Draw mutants, each of another function, in the package `passlab.ROOM` or in all of passlab."""
+def draw(
+    seed: int, number: int, room: str = "", sources: dict[Path, str] | None = None, among: set[str] | None = None
+) -> list[Mutant]:
+    """Draw mutants, each of another function, in the package `passlab.ROOM` or in all of passlab, and `among` some functions."""
     sources = sources or package()
     prefix = f"passlab.{room}".removesuffix(".")
     names = short_names(sources)
-    chosen = [n for n in names if f"{n.partition(':')[0]}.".startswith(f"{prefix}.")]
+    chosen = [n for n in names if f"{n.partition(':')[0]}.".startswith(f"{prefix}.") and (among is None or n in among)]
     chosen.sort(key=lambda name: (Random(f"{seed} {name}").random(), name))
     files = {module_name(file): file for file in sources}
     mutants: list[Mutant] = []

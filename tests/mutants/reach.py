@@ -43,6 +43,11 @@ class Test:
     name: str
     seconds: float
 
+    @property
+    def file(self) -> str:
+        """Where it is."""
+        return self.name.partition("::")[0]
+
 
 # ---------------------------------------------------------------------------------------------------- reading
 

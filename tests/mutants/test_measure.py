@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from tests.mutants import measure, noting, reach
 from tests.mutants.definitions import HOUSE
 from tests.mutants.drawing import Mutant
+from tests.mutants.forks import HOOK, Forks, hooked
 from tests.mutants.mutation import Mutation
 
 pytestmark = pytest.mark.rotating
@@ -31,28 +33,80 @@ def test_division():
     assert kernel(None, one, one).tolist() == [2, 2]
 """
 
+MORE = f"""
+import os, subprocess, sys, time
+from passlab.errors import PasslabError
+from passlab.op.nn.activation import _zeros
 
-def ran(folder: Path, text: str, mutant: Mutant | None = MUTANT, limit: float = 60) -> measure.Run:
+def test_nothing():
+    pass
+def test_property():
+    assert PasslabError("no").args[0]
+def test_cache():
+    assert not _zeros(numpy.dtype("float32")).flags.writeable
+def test_module():
+    from passlab import doctor
+    assert "~" not in str(list(doctor._platform()))
+def test_wait():
+    time.sleep(60)
+def test_exit():
+    os._exit(1)
+def test_process():
+    subprocess.run([sys.executable, "-c", {SEES + chr(10) + "test_division()"!r}], check=True)
+def test_fails():
+    assert False
+"""
+
+
+def ran(folder: Path, text: str, mutation: Mutation | None = MUTANT.mutation, limit: float = 60) -> measure.Run:
     test = folder / "test_one.py"
     test.write_text(text, encoding="utf-8")
-    return measure.run(mutant, [str(test)], limit)
+    return measure.run(mutation, [str(test)], limit)
 
 
 def test_a_failure_catches_a_mutant_and_passlab_itself_passes(tmp_path: Path) -> None:
     caught = ran(tmp_path, SEES)
-    assert caught.how.startswith("caught by "), caught.output
+    assert caught.how.startswith("caught by ")
     assert caught.how.endswith("test_one.py::test_division")
-    itself = ran(tmp_path, SEES, mutant=None)
-    assert (itself.status, itself.passed) == (measure.PASSED, 1), itself.output
-
-
-def test_a_mutant_that_no_test_sees_survives(tmp_path: Path) -> None:
-    survived = ran(tmp_path, "def test_nothing():\n    import passlab\n    assert passlab\n")
-    assert (survived.how, survived.passed) == ("SURVIVED", 1), survived.output
+    itself = ran(tmp_path, SEES, mutation=None)
+    assert (itself.how, itself.passed) == ("SURVIVED", 1)
 
 
 def test_tests_without_end_catch_a_mutant(tmp_path: Path) -> None:
     assert ran(tmp_path, "import time\ndef test_wait():\n    time.sleep(60)\n", limit=3).how == "caught: no end"
+
+
+# Of each: what it is, a key of the mutant, the tests that are run, and how that ends.
+FORKED = [
+    ("a function that was made long ago", MUTANT.mutation.key, "nothing division", "division"),
+    ("tests that do not see it", MUTANT.mutation.key, "nothing", ""),
+    ("no mutant", None, "nothing division", ""),
+    ("a property", "PasslabError.args / keep argument 0", "property", "property"),
+    ("a function behind a cache", "activation:_zeros / other constant 0 / True", "cache", "cache"),
+    ("a module that is not loaded", "doctor:_platform / other text 0 / '~'", "module", "module"),
+    ("what runs when a module is loaded", "_EXCERPT_WIDTH / other constant 0 / 161", "nothing", "fresh"),
+    ("a test that does not end", None, "wait", "no end"),
+    ("a test that ends the process", None, "exit", "the process has died"),
+    ("a process that a test starts", MUTANT.mutation.key, "process", "process"),
+    ("a test that fails without a mutant", None, "nothing fails", "fails"),
+]
+
+
+@pytest.fixture(scope="module")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    file = tmp_path_factory.mktemp("tests") / "test_one.py"
+    file.write_text(SEES + MORE, encoding="utf-8")
+    forks = Forks([str(file)])
+    yield forks
+    forks.close()
+
+
+@pytest.mark.parametrize(("key", "tests", "expected"), [case[1:] for case in FORKED], ids=[case[0] for case in FORKED])
+def test_a_fork_has_the_mutant_and_the_next_has_not(forks: Forks, key: str, tests: str, expected: str) -> None:
+    named = {name.partition("::test_")[2]: name for name in forks.tests}
+    answer = forks.run(key and Mutation.from_key(key), [named[test] for test in tests.split()], 5)
+    assert named.get(expected, expected) in (answer.get("failed"), *answer), answer
+    assert forks.run(None, [named["division"]], 60) == {"passed": 1, "failed": ""}
 
 
 def test_a_process_that_a_test_starts_has_the_mutant_too() -> None:
@@ -62,8 +116,7 @@ def test_a_process_that_a_test_starts_has_the_mutant_too() -> None:
         "print(kernel(None, numpy.ones(1, 'float32'), numpy.ones(1, 'float32')))\n"
     )
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], check=True)"
-    paths = os.pathsep.join(map(str, (measure.HOOK, measure.ROOT)))
-    environment = os.environ | {"PYTHONPATH": paths, "PASSLAB_MUTATION": measure.planted(MUTANT)}
+    environment = os.environ | hooked(MUTANT.mutation)
     done = subprocess.run([sys.executable, "-c", parent], env=environment, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("[0.]\n", "")
 
@@ -78,7 +131,7 @@ def test_a_survivor_is_shown_by_its_lines_before_and_after() -> None:
 
 
 def test_the_report_ends_with_the_share(capsys: pytest.CaptureFixture[str]) -> None:
-    measure.report([(MUTANT, measure.Run(0, 7, 1.0, "")), *[(MUTANT, measure.Run(1, 0, 1.0, ""))] * 2])
+    measure.report([(MUTANT, measure.Run("", 7, 1.0)), *[(MUTANT, measure.Run("no end", 0, 1.0))] * 2])
     first, *_, last = capsys.readouterr().out.strip().splitlines()
     assert first.startswith("passlab/op/broadcast.py:")
     assert last == "2 of 3 mutants caught: 67 %"
@@ -116,11 +169,21 @@ def test_what_only_an_import_calls_is_near_to_the_tests_of_its_module_then_of_it
     assert [test.name for test in near] == [console, names[0], names[2], names[1]]
 
 
-def test_what_survives_the_nearest_tests_is_measured_by_those_that_are_farther(tmp_path: Path) -> None:
-    (tmp_path / "test_two.py").write_text(f"def test_nothing():\n    pass\n{SEES}", encoding="utf-8")
-    near, far = ([reach.Test(f"{tmp_path}/test_two.py::test_{name}", 1.0)] for name in ("nothing", "division"))
-    assert measure.measure(MUTANT, [near]).how == "SURVIVED"
-    assert measure.measure(MUTANT, [near, far]).how.endswith("::test_division")
+def test_what_survives_the_nearest_tests_is_measured_by_those_that_are_farther(forks: Forks) -> None:
+    near, far = (
+        [reach.Test(name, 1.0) for name in forks.tests if name.endswith(ends)]
+        for ends in (("nothing", "fails"), "division")
+    )
+    assert measure.measure(MUTANT, [near], forks).how == "SURVIVED"
+    assert measure.measure(MUTANT, [near, far], forks).how.endswith("::test_division")
+
+
+def test_verdicts_are_kept_in_a_file(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    assert not measure.read(notes)
+    verdict = measure.Run("no end", 3, 1.5)
+    measure.write(notes, MUTANT, verdict)
+    assert measure.read(notes) == {MUTANT.mutation.key: verdict}
 
 
 def test_the_plugin_notes_what_passes_in_every_process(tmp_path: Path) -> None:
@@ -145,7 +208,7 @@ def test_fork():
     test.write_text(SEES + tests, encoding="utf-8")
     noting.prepare(tmp_path / "calls")
     options = ["-q", "-p", "no:cacheprovider", "-p", "tests.mutants.reach", f"--reach-to={tmp_path}/notes.json"]
-    paths = os.pathsep.join(map(str, (measure.HOOK, measure.ROOT)))
+    paths = os.pathsep.join(map(str, (HOOK, measure.ROOT)))
     environment = os.environ | {"PYTHONPATH": paths, "PASSLAB_REACH": str(tmp_path / "calls")}
     subprocess.run(
         [sys.executable, "-m", "pytest", *options, str(test)], env=environment, cwd=measure.ROOT, check=False
