@@ -190,6 +190,8 @@ SIDES = ("_a", "_b", "_before", "_change")
 class Table:
     """Rows under named columns. Methods and columns of a data frame (`query`, `sort_values`, ...) work on `frame()`.
 
+    Raises `PassValueError` for a row that has not one value for each column.
+
     >>> table = passlab.table.Table(("operator", "calls"), [("exp", 1), ("add", 3)])
     >>> table.column("calls"), table.search("exp").rows
     ([1, 3], [('exp', 1)])
@@ -200,6 +202,7 @@ class Table:
     def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         self.columns = list(columns)
         self.rows = [tuple(row) for row in rows]
+        _check_widths(self.columns, self.rows)
 
     def frame(self) -> pd.DataFrame:
         """Return the rows as a pandas data frame."""
@@ -281,9 +284,7 @@ def text_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     for a row that has not one value for each column.
     """
     rows = list(rows)
-    for row in rows:
-        if len(row) != len(columns):
-            raise PassValueError(Diagnostic(f"a row has {len(row)} values, for {len(columns)} columns"))
+    _check_widths(columns, rows)
     units = [unit_of(name) for name in columns]
     cells = [[_cell(value, unit) for value, unit in zip(row, units, strict=True)] for row in rows]
     heads = [spoken(name) for name in columns]
@@ -309,6 +310,12 @@ def text_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join(
         [*lines(heads), *lines(["-" * w for w in widths]), *(line for row in cells for line in lines(row))]
     )
+
+
+def _check_widths(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    for row in rows:
+        if len(row) != len(columns):
+            raise PassValueError(Diagnostic(f"a row has {len(row)} values, for {len(columns)} columns"))
 
 
 def _cell(value: Any, unit: str) -> str:

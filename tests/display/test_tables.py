@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from passlab.display import table_view
 from passlab.display.rows import INDENT, MOST_ROWS
+from passlab.errors import PassValueError
 from passlab.table import Table
 
 
@@ -63,3 +66,8 @@ def test_a_long_cell_is_wrapped_within_its_column():
     assert " ".join(line[start:].removesuffix("yes").strip() for line in lines[2:-1]) == words
     assert (lines[2][:2], lines[2][-3:]) == ("A ", "yes")
     assert lines[-1].split() == ["Bb", "no"]
+
+
+def test_a_row_has_one_value_for_each_column_when_the_table_is_made() -> None:
+    with pytest.raises(PassValueError, match="a row has 1 values, for 2 columns"):
+        Table(("pass", "ms"), [("A", 1), ("B",)])
