@@ -110,8 +110,18 @@ def _plain(values: Sequence[ast.expr]) -> int:
     return len(values) > 1 and not any(isinstance(v, ast.Starred) for v in values)
 
 
-def _differ(values: Sequence[ast.expr]) -> Sequence[str]:
-    """Which neighbours in a list can be exchanged."""
+_NO_ORDER = {"isinstance", "issubclass", "startswith", "endswith", "hash", "min", "max"}
+
+
+def _differ(site: Site, values: Sequence[ast.expr]) -> Sequence[str]:
+    """Which neighbours in a list can be exchanged: none where their order says nothing."""
+    around = [node for node in (site.node, site.parent) if isinstance(node, ast.Call)]
+    if any(getattr(call.func, "id", getattr(call.func, "attr", "")) in _NO_ORDER for call in around):
+        return ()
+    if isinstance(site.parent, ast.ExceptHandler) or (
+        isinstance(site.parent, ast.Compare) and site.field == "comparators"
+    ):
+        return ()
     same = [ast.dump(v) for v in values]
     return [f"{i} {i + 1}" for i in range(len(values) - 1) if same[i] != same[i + 1]]
 
@@ -424,7 +434,7 @@ KINDS: dict[str, Kind] = {
             "swap arguments",
             lambda site: isinstance(site.node, ast.Call) and _plain(site.node.args),
             _swap_arguments,
-            lambda site, place: _differ(site.node.args) if isinstance(site.node, ast.Call) else (),
+            lambda site, place: _differ(site, site.node.args) if isinstance(site.node, ast.Call) else (),
         ),
         Kind(
             "swap elements",
@@ -432,7 +442,7 @@ KINDS: dict[str, Kind] = {
                 isinstance(site.node, ast.Tuple | ast.List) and _fits(ast.expr)(site) and _plain(site.node.elts)
             ),
             _swap_elements,
-            lambda site, place: _differ(site.node.elts) if isinstance(site.node, ast.Tuple | ast.List) else (),
+            lambda site, place: _differ(site, site.node.elts) if isinstance(site.node, ast.Tuple | ast.List) else (),
         ),
         Kind("other comparison", _comparisons, _other_comparison, _comparison_variants),
         Kind("other operator", _fits(ast.BinOp, ast.AugAssign), _other_operator, _operator_variants),

@@ -95,6 +95,29 @@ def test_a_variant_that_is_drawn_changes_something_and_compiles() -> None:
                 number += 1
 
 
+def test_what_has_no_order_is_not_drawn_in_another() -> None:
+    source = """
+def f(x, y):
+    try:
+        return min(x, y), isinstance(x, (int, str)), x in (1, 2), hash((x, y)), x.startswith(("a", "b"))
+    except (KeyError, ValueError):
+        return [g(x, y), (y, x) == y]
+"""
+    sites = Mutation("f", "drop statement").sites({FILE: source})
+    swapped = [
+        ast.unparse(s.node)
+        for kind in ("swap arguments", "swap elements")
+        for s in sites
+        for place in range(KINDS[kind].places(s))
+        if KINDS[kind].variants(s, place)
+    ]
+    assert swapped[0] == "g(x, y)"
+    assert [text for text in swapped if text.startswith("(")] == [
+        "(min(x, y), isinstance(x, (int, str)), x in (1, 2), hash((x, y)), x.startswith(('a', 'b')))",
+        "(y, x)",
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "expected"),
     [
