@@ -14,6 +14,7 @@ from passlab import relay
 from passlab.course.pictures import lattice, layouts, shape_function, tape, tiles, unification
 from passlab.errors import PasslabError
 from passlab.infer.solver import Solver
+from tests.display.markup import unreadable_markup
 
 
 def tensor(*shape):
@@ -43,6 +44,7 @@ def test_a_picture_is_one_svg_without_scripts_or_addresses_and_its_text_is_the_a
     html = picture._repr_html_()
     source = base64.b64decode(re.search(r"base64,([^\"]*)\"", html)[1]).decode("utf-8")
     root = ET.fromstring(source)
+    assert not unreadable_markup(re.sub("<style>.*?</style>", "", source))
     assert {element.tag.rpartition("}")[2] for element in root.iter()} <= {
         "svg",
         "title",

@@ -25,6 +25,7 @@ from passlab.display.views.timing import flame_bars
 from passlab.errors import PassError, PasslabError
 from passlab.instrument import PassTimingInstrument
 from passlab.transform import InferType, PassContext, module_pass
+from tests.display.markup import unreadable_markup
 from tests.display.programs import NETWORK, Reader, network
 from tests.display.view_examples import CLASSES, EXAMPLES, VIEWS, recorded
 
@@ -120,8 +121,10 @@ def test_the_data_is_plain_and_names_the_widget(kind):
 
 @pytest.mark.parametrize("kind", VIEWS)
 def test_static_html_is_well_formed_and_says_something(kind):
-    read = Reader(EXAMPLES[kind]().html())
+    html = EXAMPLES[kind]().html()
+    read = Reader(html)
     assert read.text.strip()
+    assert not unreadable_markup(html)
     assert set(read.elements) <= ELEMENTS, "of what browsers know"
 
 
