@@ -193,7 +193,7 @@ def _watch_fusion(mod: IRModule) -> Solving:
     recorder = Recorder()
     with PassContext.current().derived(instruments=[recorder]):
         typed = InferType()(mod)
-    limit = int(PassContext.current().get_config("relay.FuseOps.max_depth") or 256)
+    limit = PassContext.current().get_config("relay.FuseOps.max_depth")
     start: dict[Expr, str] = {}
     steps: list[SolvingStep] = []
     for function in [function for _, function in typed.items() if not function.is_primitive]:

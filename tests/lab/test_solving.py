@@ -71,6 +71,18 @@ def test_groups_stop_at_the_limit():
     assert groups(run.state(len(run.steps))) == [["add", "exp"], ["nn.dense"], ["sum"]]
 
 
+@pytest.mark.parametrize("config", [{}, {"relay.FuseOps.max_depth": 5}, {"relay.FuseOps.max_depth": 0}], ids=str)
+def test_fusion_is_watched_with_the_limit_that_the_pass_has(config):
+    chain = parse(
+        "def @main(%x: float32) { %0 = exp(%x);" + "".join(f"%{i} = exp(%{i - 1});" for i in range(1, 258)) + "%257 }"
+    )
+    with passlab.transform.PassContext(config=config) as ctx:
+        limit = max(ctx.get_config("relay.FuseOps.max_depth"), 1)
+        expected = [["exp"] * min(limit, 258 - first) for first in range(0, 258, limit)]
+        run = watch_solver(chain, "fusion")
+        assert groups(run.state(len(run.steps))) == kernels(chain) == sorted(expected)
+
+
 def test_an_analysis_that_is_not_there_is_named():
     with pytest.raises(PassError, match="there is no analysis `fusoin` to watch"):
         watch_solver(passlab.parse(DIAMOND), "fusoin")

@@ -108,7 +108,7 @@ class FuseOps(FunctionPass):
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         level = ctx.opt_level if self.fuse_opt_level == -1 else self.fuse_opt_level
-        depth = int(ctx.get_config("relay.FuseOps.max_depth") or 256)
+        depth = ctx.get_config("relay.FuseOps.max_depth")
         link = bool(ctx.get_config("relay.FuseOps.link_params")) or bool(func.attrs.get("link-params"))
         if func.is_primitive:
             return func
