@@ -41,6 +41,7 @@ class Reader(HTMLParser):
         self.attributes: list[tuple[str, str]] = []
         self.open: list[str] = []
         self.text = ""
+        self.pieces: list[str] = []
         self.feed(markup)
         self.close()
         assert not self.open, f"left open: {self.open}"
@@ -56,3 +57,4 @@ class Reader(HTMLParser):
 
     def handle_data(self, data):
         self.text += data
+        self.pieces.append(data)
