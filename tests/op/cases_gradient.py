@@ -144,6 +144,7 @@ MORE: tuple[str, ...] = (
     'random.uniform(%key: (10) uint64, %l: (), %h: (), out_shape=[2, 3], out_dtype="float64")',
     'random.normal(%key: (10) uint64, %m: (), %s: (), out_shape=[2, 3], out_dtype="float64")',
     f"nn.sparse_dense(%x: (5, 6), {_SPARSE}, sparse_lhs=True)", f"nn.sparse_dense(%x: (3, 6), {_SPARSE})",
+    "nn.sparse_add(%x: (2, 3), %d: (3), %i: (3) int32 = [2, 0, 1], %p: (3) int32 = [0, 1, 3])",
     "nn.sparse_dense(%x: (2, 3), %d: (4), %i: (4) int32 = [0, 2, 1, 1], %p: (4) int32 = [0, 2, 2, 3])",
     'nn.sparse_conv2d(%x: (1, 2, 3, 2), %d: (3), %i: (3) int32 = [0, 7, 16], %p: (3) int32 = [0, 2, 3], kernel_size=[3, 3])',
     'nn.sparse_conv2d(%x: (1, 2, 3, 2), %d: (3), %i: (3) int32 = [0, 1, 1], %p: (3) int32 = [0, 2, 3], layout="NCHW")',
