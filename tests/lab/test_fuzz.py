@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
+from random import Random
 from time import monotonic
 
 import numpy as np
@@ -14,6 +16,7 @@ from passlab.cli import main
 from passlab.diffing.diff import count_operators
 from passlab.display.views.culprits import write_campaign
 from passlab.errors import PassError, PassTypeError
+from passlab.ir.expr import Constant
 from passlab.ir.walk import rewrite
 from passlab.lab.fuzzer import fuzzing
 from passlab.lab.fuzzer.constants_in_pass import constants_in_pass
@@ -272,3 +275,15 @@ def test_the_command_line_writes_the_report_of_a_campaign(tmp_path, capsys):
     value = capsys.readouterr().out
     assert "Report: " in value
     assert "5 programs" in value
+
+
+def test_operands_become_equal_or_a_number_on_either_side() -> None:
+    source = fuzzing.ProgramSource(constants_in_pass(less_or_equal), 0)
+    call = parse("def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) { subtract(%x, %y) }")["main"].body
+    drawn: Counter[str] = Counter()
+    for seed in range(600):
+        mutated = source.mutate(call, Random(seed))
+        drawn[", ".join("number" if isinstance(arg, Constant) else arg.name_hint for arg in mutated.args)] += 1
+    assert set(drawn) == {"x, y", "x, x", "y, y", "number, y", "x, number"}
+    assert drawn["x, y"] > 300
+    assert min(drawn.values()) > 25
