@@ -15,7 +15,8 @@ def floats(*shape: int) -> Any:
 
 
 def small(dtype: str, *shape: int) -> Any:
-    low, high = (0, 255) if dtype == "uint8" else (-127, 127)
+    # On processors without VNNI, onnxruntime adds two products of 8 bits in 16 bits: weights of 7 bits do not overflow.
+    low, high = (0, 255) if dtype == "uint8" else (-63, 63)
     return RNG.integers(low, high, shape).astype(dtype)
 
 

@@ -28,9 +28,13 @@ from passlab.frontend.onnx.tensors import External, array_of
 from passlab.infer import infer_expr
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr, Function, TupleGetItem, Var
+from passlab.ir.module import IRModule
 from passlab.ir.span import Span
 from passlab.rewriting.beta_reduction import beta_reduced
+from passlab.transform import PassContext, Sequential, parse_pipeline
 
+NORMAL = """ToGraphNormalForm, SimplifyInference, FoldScaleAxis, CanonicalizeOps, FoldConstant, SimplifyExpr,
+    FoldConstant, EliminateCommonSubexpr, DeadCodeElimination"""
 WRITTEN_OUT = frozenset({"GRU", "LSTM", "Loop", "RNN", "Scan"})  # operators that are programs of their own
 
 
@@ -187,7 +191,8 @@ class Translator:
         keep = keep and not any(map(is_sequence, inputs))
 
         def layer(expected: Results | None) -> Results | None:
-            return layer_of(self.builder, kind, proto, opset, attributes, inputs, translate, expected)
+            version = opset if local is None else None
+            return layer_of(self.builder, kind, proto, version, attributes, inputs, translate, expected)
 
         # What is a program of its own is translated as one; other nodes may turn out to be a single call.
         written_out = entry is None or entry[0].name in WRITTEN_OUT
@@ -291,11 +296,21 @@ def _with_location(error: PasslabError, span: Span) -> PasslabError:
     return kind(*(replace(d, place=d.place or span) for d in error.diagnostics))
 
 
-def is_body_of(node: Any, opset: int, function: Function, arguments: Sequence[Expr]) -> bool:
+def normal(function: Function) -> Function:
+    """Return a function after passes that undo, or do once more, what others do to the body of a layer."""
+    with PassContext(opt_level=4):
+        mod = Sequential(parse_pipeline(NORMAL).passes)(IRModule.from_expr(function))
+    result = mod["main"]
+    assert isinstance(result, Function)
+    return result
+
+
+def is_body_of(node: Any, opsets: Mapping[str, int], function: Function, arguments: Sequence[Expr]) -> bool:
     """Whether a composite function computes what this node does: whether importing the node makes the same body.
 
-    `arguments` belong to a call, of which constants are values that the importer knows. Kernels in the body, and
-    other calls of function literals, count as what they compute.
+    `opsets` has the version of each domain. `arguments` belong to a call, of which constants are values that the
+    importer knows. Kernels in the body, and other calls of function literals, count as what they compute. Both bodies
+    are also compared after passes, since passes may have been at work on this one.
     """
     own = beta_reduced(function.without_attr(*function.attrs.keys()))
     for is_transposed in (True, False):
@@ -311,13 +326,13 @@ def is_body_of(node: Any, opset: int, function: Function, arguments: Sequence[Ex
                 translator.builder.add_input(variable)
                 scope[name] = variable
         try:
-            translator.node(node, node.op_type, scope, GraphContext({"": opset}, {}, 0, ""))
+            translator.node(node, node.op_type, scope, GraphContext(opsets, {}, 0, ""))
         except PasslabError:
             continue
         made = scope.own(next(name for name in node.output if name))
         call = made.tuple_value if isinstance(made, TupleGetItem) else made
         if isinstance(call, Call) and isinstance(call.op, Function) and COMPOSITE in call.op.attrs:
             other = beta_reduced(call.op.without_attr(*call.op.attrs.keys()))
-            if structural_equal(infer_expr(own), infer_expr(other)):
+            if structural_equal(infer_expr(own), infer_expr(other)) or structural_equal(normal(own), normal(other)):
                 return True
     return False

@@ -5,7 +5,8 @@
 
 A function has the name of its node's operator, the node's attributes, and one parameter for each input. Its body is
 what the operator means, so executors and `InlineComposites` need nothing else. `to_onnx` writes the node again where
-the body still is the one that the importer made.
+the body still is the one that the importer made. Long lists and tensors among the attributes, such as the nodes of
+trees, are kept as the bytes of a node in one constant, `node`.
 """
 
 from __future__ import annotations
@@ -14,8 +15,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakSet
 
+import numpy as np
+
 from passlab.frontend.building import CallBuilder, tensor_type
 from passlab.frontend.modules import erase_symbols
+from passlab.frontend.onnx.attributes import SubGraph
+from passlab.frontend.onnx.contrib import DEFINITIONS, DOMAIN
 from passlab.frontend.onnx.entries import schema_of
 from passlab.frontend.onnx.node import Capture
 from passlab.frontend.onnx.package import onnx
@@ -26,7 +31,8 @@ from passlab.ir.types import Dim, SizeVar, TensorType, TupleType
 from passlab.ir.variables import bind, free_vars
 from passlab.ir.walk import post_order
 
-COMPOSITE = "Composite"
+COMPOSITE, NODE = "Composite", "node"
+RESERVED = (COMPOSITE, NODE, "opset", "inputs", "outputs", "sizes")  # attributes that no node has
 PREFIX = "onnx."
 Results = Sequence[Expr | None]
 Translate = Callable[[CallBuilder, list[Expr | None], Capture], Results]
@@ -62,7 +68,7 @@ def layer_of(
     outer: CallBuilder,
     name: str,
     proto: Any,
-    opset: int,
+    opset: int | None,
     attributes: Mapping[str, Any],
     inputs: Sequence[Expr | None],
     translate: Translate,
@@ -72,7 +78,7 @@ def layer_of(
 
     `translate(builder, inputs, capture)` translates the node for other inputs, in a program of its own: `capture`
     returns the parameter for a value around it. `expected` are the results of a translation into the program, None
-    without one; the results of the function must have their types.
+    without one; the results of the function must have their types. `opset` is None for a function of the model.
     """
     inner = CallBuilder()
     inner.span, inner.config = outer.span, outer.config
@@ -118,7 +124,7 @@ def layer_of(
     body = inner.finish(bind(body, changes))
     if not set(free_vars(body)) <= set(changes.values()):
         return None
-    marks = _attributes(name, opset, attributes)
+    marks = _attributes(name, opset, attributes, proto)
     positions = [at for at, value in enumerate(inputs) if value is not None]
     if positions != list(range(len(positions))):
         marks["inputs"] = positions
@@ -172,9 +178,9 @@ def _type_at(results: Results, at: int) -> Any:
     return None if value is None else value.checked_type
 
 
-def _input_names(proto: Any, opset: int) -> Callable[[int], str]:
+def _input_names(proto: Any, opset: int | None) -> Callable[[int], str]:
     """Return the name of the parameter for an input: the name in the operator's definition, as an identifier."""
-    schema = schema_of(proto.op_type, "", opset) if not proto.domain else None
+    schema = schema_of(proto.op_type, "", opset) if not proto.domain and opset else None
     names = [] if schema is None else [formal.name for formal in schema.inputs]
 
     def name(at: int) -> str:
@@ -187,61 +193,99 @@ def _input_names(proto: Any, opset: int) -> Callable[[int], str]:
     return name
 
 
-LISTED = 64  # elements of a list that is an attribute of a function
+LISTED = 16  # elements of a list that is an attribute of a function
 
 
-def _attributes(name: str, opset: int, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of the function of a node: the node's numbers, texts and short lists.
+def _attributes(name: str, opset: int | None, attributes: Mapping[str, Any], proto: Any) -> dict[str, Any]:
+    """Return the attributes of the function of a node: the node's numbers, texts and short lists, the others as bytes.
 
     Only a function that has all of them says its opset, without which there is no way back to the node.
     """
     marks: dict[str, Any] = {COMPOSITE: name, "opset": opset}
+    own = {attribute.name: attribute for attribute in proto.attribute if not attribute.ref_attr_name}
+    rest = []
     for key, value in attributes.items():
         items = value if isinstance(value, tuple) else (value,)
-        if len(items) <= LISTED and all(isinstance(item, (int, float, str)) for item in items):
+        is_short = 0 < len(items) <= LISTED and all(isinstance(item, (int, float, str)) for item in items)
+        if is_short and key not in RESERVED:
             marks[key] = list(value) if isinstance(value, tuple) else value
+        elif key in own and not any(isinstance(item, SubGraph) for item in items) and not _is_outside(own[key]):
+            rest.append(own[key])
         else:
             marks.pop("opset", None)
+    if marks.get("opset") is None:
+        marks.pop("opset", None)
+    elif rest:
+        data = onnx().NodeProto(attribute=rest).SerializeToString(deterministic=True)
+        marks[NODE] = Constant(np.frombuffer(data, "uint8"))
     return marks
 
 
-# ---------------------------------------------------------------- the way back
-def node_of(function: Function, names: Sequence[str], opset: int) -> Any:
-    """Return the node that a composite function stands for, in an opset; or None if it has no such node.
+def _is_outside(attribute: Any) -> bool:
+    """Whether the elements of a tensor are in another file."""
+    return any(tensor.data_location == tensor.EXTERNAL for tensor in (attribute.t, *attribute.tensors))
 
-    The inputs are named by `names`, in the order of the parameters, and the outputs y0, y1, ... ("" for one that is not
-    used).
+
+# ---------------------------------------------------------------- the way back
+def node_of(function: Function, names: Sequence[str], opset: int) -> tuple[Any, int] | None:
+    """Return the node that a composite function stands for, and the opset of its domain; None if it has no such node.
+
+    `opset` is the version of ONNX's own operators to write; an operator of another domain keeps its version. The inputs
+    are named by `names`, in the order of the parameters, and the outputs y0, y1, ... ("" for one that is not used).
     """
     marks = dict(function.attrs.items())
     kind, first = str(marks.pop(COMPOSITE, "")), marks.pop("opset", None)
     marks.pop("sizes", None)
-    op_type = kind.removeprefix(PREFIX)
-    schema = schema_of(op_type, "", opset) if kind.startswith(PREFIX) and isinstance(first, int) else None
-    if schema is None or schema.deprecated or schema_of(op_type, "", first) is None:
+    domain, _, op_type = kind.rpartition(".")
+    domain = "" if domain + "." == PREFIX else domain
+    if not isinstance(first, int) or (not domain and not kind.startswith(PREFIX)):
         return None
+    version = first if domain else opset
+    schema = schema_of(op_type, domain, version)
+    if domain == DOMAIN:
+        if op_type not in DEFINITIONS:
+            return None
+    elif schema is None or schema.deprecated or schema_of(op_type, domain, first) is None:
+        return None
+    rest = _attributes_of(marks.pop(NODE, None))
     inputs = marks.pop("inputs", range(len(names)))
     fields = function.body.checked_type
     count = len(fields.fields) if isinstance(fields, TupleType) else 1
     outputs = list(marks.pop("outputs", range(count)))
-    known = {key: value for key, value in marks.items() if key in schema.attributes}
-    if len(outputs) != count or len(inputs) != len(names) or len(known) < len(marks):
+    if rest is None or len(outputs) != count or len(inputs) != len(names):
+        return None
+    if schema is not None and not {*marks, *(attribute.name for attribute in rest)} <= set(schema.attributes):
         return None
     named = dict(zip(inputs, names, strict=True))
     node = onnx().helper.make_node(
         op_type,
         [named.get(at, "") for at in range(max(named, default=-1) + 1)],
         [f"y{at}" if at in outputs else "" for at in range(max(outputs) + 1)],
+        domain=domain or None,
     )
-    types = {key: attribute.type for key, attribute in schema.attributes.items()}
+    types = {} if schema is None else {key: int(a.type.value) for key, a in schema.attributes.items()}
     node.attribute.extend(
-        onnx().helper.make_attribute(key, value, attr_type=int(types[key].value)) for key, value in known.items()
+        onnx().helper.make_attribute(key, value, attr_type=types.get(key)) for key, value in marks.items()
     )
-    return node
+    node.attribute.extend(rest)
+    return node, version
 
 
-def is_unchanged(function: Function, op_type: str, opset: int) -> bool:
-    """Whether the importer made the body of a composite function, for the definition that an opset has."""
+def _attributes_of(data: Any) -> Sequence[Any] | None:
+    """Return the attributes in the bytes of a node, None where the bytes are damaged."""
+    from google.protobuf.message import DecodeError
+
+    if data is None:
+        return ()
+    try:
+        return onnx().NodeProto.FromString(bytes(data.data)).attribute  # type: ignore[no-any-return]
+    except (AttributeError, DecodeError, TypeError, UnicodeDecodeError):
+        return None
+
+
+def is_unchanged(function: Function, node: Any, opset: int) -> bool:
+    """Whether the importer made the body of a composite function, for the definition that an opset has of its node."""
     if function.body not in _BODIES:
         return False
-    versions = [schema_of(op_type, "", version) for version in (function.attrs["opset"], opset)]
-    return versions[0].since_version == versions[1].since_version  # type: ignore[no-any-return]
+    versions = [schema_of(node.op_type, node.domain, version) for version in (function.attrs["opset"], opset)]
+    return versions[0] is versions[1] or bool(versions[0].since_version == versions[1].since_version)

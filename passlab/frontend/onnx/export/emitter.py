@@ -127,12 +127,16 @@ def _next_argument(e: GraphEmitter, body: Expr, branch: Expr, arg: Expr) -> Name
 _SINGLE = {"tensor(bool)": "bool", "tensor(int64)": "int64", "tensor(uint8)": "uint8"}  # fixed result types
 
 
-def result_dtypes(op_type: str, opset: int, dtypes: Sequence[str | None], results: int) -> list[str | None]:
+def result_dtypes(
+    op_type: str, opset: int, dtypes: Sequence[str | None], results: int, domain: str = ""
+) -> list[str | None]:
     """Return the dtypes of the results of a node, None for one that the dtypes of its inputs do not determine.
 
     A dtype of None is unknown. Raises `NoCounterpartError` if ONNX's operator does not accept the dtypes.
     """
-    schema = _schema(op_type, opset)
+    schema = schema_of(op_type, domain, opset) if domain else onnx().defs.get_schema(op_type, opset, "")
+    if schema is None:
+        return [None] * results  # onnxruntime's own operators
     bound: dict[str, str] = {}
     for index, dtype in enumerate(dtypes):
         formal = schema.inputs[min(index, len(schema.inputs) - 1)] if schema.inputs else None
@@ -148,11 +152,6 @@ def result_dtypes(op_type: str, opset: int, dtypes: Sequence[str | None], result
         (bound.get(formal.type_str) or _SINGLE.get("".join(formal.types))) if formal.is_homogeneous else None
         for formal in formals
     ]
-
-
-@lru_cache(maxsize=512)
-def _schema(op_type: str, opset: int) -> Any:
-    return onnx().defs.get_schema(op_type, opset, "")
 
 
 @lru_cache(maxsize=64)
@@ -171,6 +170,7 @@ class GraphEmitter:
     def __init__(self, mod: IRModule, opset: int) -> None:
         self.mod = mod
         self.opset = opset
+        self.opsets = {"": opset}  # of each domain that nodes are of
         self.problems: dict[str, Diagnostic] = {}
         self.dtypes: dict[str, str] = {}
         self.shapes: dict[str, tuple[Any, ...]] = {}
@@ -219,12 +219,19 @@ class GraphEmitter:
 
         Raises `NoCounterpartError` if ONNX's operator does not accept elements of these dtypes.
         """
-        dtypes = result_dtypes(op_type, self.opset, [self.dtypes.get(name) for name in inputs], outputs)
-        name = self.fresh(self._label or op_type)
-        results = [self.fresh(f"{name}_out" if i == 0 else f"{name}_out{i}") for i in range(outputs)]
-        self.dtypes.update({name: dtype for name, dtype in zip(results, dtypes, strict=True) if dtype is not None})
         attributes = {key: value for key, value in attributes.items() if value is not None}
-        self.nodes.append(onnx().helper.make_node(op_type, list(inputs), results, name=name, **attributes))
+        return self.emit(onnx().helper.make_node(op_type, list(inputs), [], **attributes), outputs)
+
+    def emit(self, node: Any, outputs: int) -> list[str]:
+        """Emit a node that has its inputs and attributes; return the names of its results. Raises as `node_with`."""
+        opset = self.opsets.get(node.domain, 1)
+        known = [self.dtypes.get(name) for name in node.input]
+        dtypes = result_dtypes(node.op_type, opset, known, outputs, node.domain)
+        node.name = self.fresh(self._label or node.op_type)
+        results = [self.fresh(f"{node.name}_out" if i == 0 else f"{node.name}_out{i}") for i in range(outputs)]
+        self.dtypes.update({name: dtype for name, dtype in zip(results, dtypes, strict=True) if dtype is not None})
+        node.output[:] = results
+        self.nodes.append(node)
         return results
 
     def constant(self, value: Any, dtype: str | None = None, hint: str = "const") -> str:
@@ -415,20 +422,23 @@ class GraphEmitter:
         """Emit the node that a composite function stands for; return None where its body is to be written."""
         if not all(isinstance(arg, str) for arg in args):
             return None
-        node = node_of(function, args, self.opset)
-        known = node is not None and is_unchanged(function, node.op_type, self.opset)
-        if not known and (node is None or not is_body_of(node, self.opset, function, call.args)):
+        found = node_of(function, args, self.opset)
+        if found is None or self.opsets.get(found[0].domain, found[1]) != found[1]:
             return None
-        if not fits_definition(node, self.opset, function, self.weights):
+        node, version = found
+        opsets = {**self.opsets, node.domain: version}
+        if not is_unchanged(function, node, version) and not is_body_of(node, opsets, function, call.args):
             return None
-        attributes = {a.name: onnx().helper.get_attribute_value(a) for a in node.attribute}
+        if not node.domain and not fits_definition(node, self.opset, function, self.weights):
+            return None
+        self.opsets[node.domain] = version
+        used = [at for at, output in enumerate(node.output) if output]
         try:
             with self.labelled(label_of(call)):
-                results = self.node_with(len(node.output), node.op_type, list(node.input), **attributes)
+                results = self.emit(node, len(node.output))
         except NoCounterpartError:  # a newer definition may take other elements
             return None
-        used = [name for name, output in zip(results, node.output, strict=True) if output]
-        return used if isinstance(call.checked_type, TupleType) else used[0]
+        return [results[at] for at in used] if isinstance(call.checked_type, TupleType) else results[used[0]]
 
     # ------------------------------------------------------------ graphs inside graphs
     @contextmanager

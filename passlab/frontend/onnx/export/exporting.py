@@ -199,11 +199,12 @@ def write_model(
     if emitter.problems:
         raise ModelError(*emitter.problems.values())
     helper = package.helper
+    opsets = [helper.make_opsetid(*entry) for entry in emitter.opsets.items()]
     model = helper.make_model(
         graph,
         producer_name="passlab",
-        opset_imports=[helper.make_opsetid("", opset_version)],
-        ir_version=helper.find_min_ir_version_for([helper.make_opsetid("", opset_version)]),
+        opset_imports=opsets,
+        ir_version=helper.find_min_ir_version_for(opsets, ignore_unknown=True),
     )
     _set_metadata(model, mod.attrs.get(METADATA_ATTR) or {})
     return model, applied
