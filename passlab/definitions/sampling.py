@@ -122,16 +122,20 @@ def grid_value(image: Any, at: Any, method: Any, mode: Any, aligned: Any) -> Any
 
 def sample(image: Any, y: Any, x: Any) -> Any:
     """Interpolate an image (C, H, W) at a position; zero more than one pixel outside."""
+    return sum(weighted_pixels(image, y, x))
+
+
+def weighted_pixels(image: Any, y: Any, x: Any) -> list[Any]:
+    """Return the four pixels around a position, each times its weight: their sum is the interpolated value."""
     height, width = image.shape[1:]
     if y < -1 or x < -1 or y > height or x > width:
-        return np.zeros(len(image))
+        return [np.zeros(len(image))]
     y, x = min(max(y, 0.0), height - 1), min(max(x, 0.0), width - 1)
     y0, x0 = int(y), int(x)
     y1, x1 = min(y0 + 1, height - 1), min(x0 + 1, width - 1)
     dy, dx = y - y0, x - x0
-    upper = image[:, y0, x0] * (1 - dx) + image[:, y0, x1] * dx
-    lower = image[:, y1, x0] * (1 - dx) + image[:, y1, x1] * dx
-    return upper * (1 - dy) + lower * dy
+    rows, columns = ((y0, 1 - dy), (y1, dy)), ((x0, 1 - dx), (x1, dx))
+    return [image[:, row, column] * a * b for row, a in rows for column, b in columns]
 
 
 def bilinear(image: Any, y: Any, x: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.definitions.elements import as_float64, definition_of
 from passlab.definitions.networks import to_layout
-from passlab.definitions.sampling import sample
+from passlab.definitions.sampling import weighted_pixels
 from passlab.op.dtypes import Array
 
 
@@ -195,8 +195,9 @@ def _roi_align(attrs: Any, x: Any, rois: Any, offset: float, least: float) -> An
             for b in range(nx)
         ]
         if points:
-            samples = [sample(as_float64(x[int(rois[n, 0])]), *point) for point in points]
-            result[n, :, i, j] = np.max(samples, axis=0) if attrs.mode == "max" else np.mean(samples, axis=0)
+            pixels = [weighted_pixels(as_float64(x[int(rois[n, 0])]), *point) for point in points]
+            parts = [np.max(four, axis=0) if attrs.mode == "max_weighted" else sum(four) for four in pixels]
+            result[n, :, i, j] = np.mean(parts, axis=0) if attrs.mode == "avg" else np.max(parts, axis=0)
     return to_layout(result, "NCHW", attrs.layout)
 
 

@@ -192,7 +192,7 @@ def roi_align(
     spatial_scale: SupportsFloat,
     sample_ratio: SupportsIndex = -1,
     layout: Literal["NCHW", "NHWC"] = "NCHW",
-    mode: Literal["avg", "max"] = "avg",
+    mode: Literal["avg", "max", "max_weighted"] = "avg",
 ) -> Call:
     """Pool regions over samples interpolated between pixels (He et al., "Mask R-CNN", 2017).
 
@@ -201,7 +201,7 @@ def roi_align(
       spatial_scale: size of the data divided by the size of the image of the regions (float)
       sample_ratio: samples along each side of a bin, -1 for one per pixel (int)
       layout: layout of data and result ('NCHW' | 'NHWC')
-      mode: the reduction of the samples of a bin ('avg' | 'max')
+      mode: the reduction of the samples of a bin; `max_weighted` takes the largest of the products of pixels and weights that a sample is the sum of, as ONNX does ('avg' | 'max' | 'max_weighted')
     Shapes: data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size).
     Source: He et al., Mask R-CNN (2017).
     In Relay text: vision.roi_align(%x, %r, pooled_size=[2, 2], spatial_scale=0.5f)

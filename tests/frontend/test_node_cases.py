@@ -52,7 +52,6 @@ CASES: dict[str, str] = {
         "compares slices, and Relay's `unique` single elements",
     ),
     "test_deform_conv_with_mask_bias": "Relay's deformable convolution has no mask",
-    "test_roialign_mode_max": "Relay takes the maximum of interpolated numbers, ONNX of their weighted parts",
 }  # fmt: skip
 
 

@@ -104,6 +104,7 @@ MORE: tuple[str, ...] = (
     f"contrib.roi_align(%x: (2, 2, 4, 5), {_ROIS}, pooled_size=[2, 3], spatial_scale=0.2f, sample_ratio=2)",
     f'contrib.roi_align(%x: (2, 5, 4, 2), {_ROIS}, pooled_size=[2, 2], spatial_scale=1f, sample_ratio=1, layout="NHWC", mode="max")',
     f'vision.roi_align(%x: (2, 5, 4, 2), {_ROIS}, pooled_size=[2, 2], spatial_scale=1f, sample_ratio=1, layout="NHWC", mode="max")',
+    f'contrib.roi_align(%x: (2, 2, 4, 5), {_ROIS}, pooled_size=[2, 3], spatial_scale=1f, sample_ratio=2, mode="max_weighted")',
     "image.dilation2d(%x: (1, 2, 5, 6), %w: (2, 2, 3), strides=[1, 2], padding=[1, 0, 1, 1], dilations=[2, 1])",
     # what is moved, written and picked
     "take(%x: (2, 3, 4), %i: (2, 2) int32 = [[-1, 1], [5, 0]], axis=1)", "take(%x: (2, 3), %i: (3) int32 = [0, 5, 5], axis=None)",

@@ -255,7 +255,10 @@ crop_and_resize = by_definition(_define_crop_and_resize)
 
 
 def _define_roi_align(is_exact: bool, attrs: Attrs, data: Expr, rois: Expr) -> Expr:
-    """Define `vision.roi_align`, or the exact one: regions sampled at points of each bin, then mean or maximum."""
+    """Define `vision.roi_align`, or the exact one: regions sampled at points of each bin, then mean or maximum.
+
+    For the mode `max_weighted`, the pixels before and after a sample have matrices of their own on both axes.
+    """
     x, dtype = infer_types(to_layout(data, attrs.layout, "NCHW")), dtype_of(data)
     _, c, *size = sizes_of(x, "vision.roi_align")
     n, samples, pooled = sizes_of(rois, "vision.roi_align")[0], attrs.sample_ratio, attrs.pooled_size
@@ -269,12 +272,20 @@ def _define_roi_align(is_exact: bool, attrs: Attrs, data: Expr, rois: Expr) -> E
         bins = sizes / number(count, dtype)
         steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples).reshape(1, -1)
         positions = start + bins * number(steps, dtype)
-        w = _linear_weights(_clip_to(positions, 0, length - 1), length, dtype) * _inside(positions, -1, length, dtype)
-        matrices.append(w)
+        clipped, inside = _clip_to(positions, 0, length - 1), _inside(positions, -1, length, dtype)
+        weights = _linear_weights(clipped, length, dtype) * inside
+        if attrs.mode == "max_weighted":
+            number_of = call("expand_dims", call("floor", clipped), axis=-1)
+            is_first = call("cast", call("equal", number_of, number(np.arange(length), dtype)), dtype=dtype)
+            matrices.append([weights * is_first, weights * (number(1, dtype) - is_first)])
+        else:
+            matrices.append([weights])
     images = call("take", x, batch, axis=0, mode="fast")
-    sampled = _matmul_on_both_axes(images, (n, c, *size), matrices, [count * samples for count in pooled])
+    counts = [count * samples for count in pooled]
+    parts = [_matmul_on_both_axes(images, (n, c, *size), pair, counts) for pair in itertools.product(*matrices)]
+    sampled = reduce(lambda a, b: call("maximum", a, b), parts)
     grid = reshape_to(sampled, (n, c, pooled[0], samples, pooled[1], samples))
-    result = call("max" if attrs.mode == "max" else "mean", grid, axis=[3, 5])
+    result = call("mean" if attrs.mode == "avg" else "max", grid, axis=[3, 5])
     return to_layout(result, "NCHW", attrs.layout)
 
 

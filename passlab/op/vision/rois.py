@@ -14,7 +14,7 @@ from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
-from passlab.op.dtypes import Array, as_array
+from passlab.op.dtypes import Array, as_array, guard_size
 from passlab.op.fields import attrs, boolean, integer, integers, number, numbers, text
 from passlab.op.nn.arithmetic import cast_result
 from passlab.op.nn.sampling import check_batch, nearest_index
@@ -84,6 +84,7 @@ def _align_regions(is_exact: bool, attrs: Attrs, images: Array, batch: Array, ro
             result[members] = 0
             continue
         size = math.prod(attrs.pooled_size) * math.prod(grid.tolist()) * images.shape[3]
+        guard_size((size,), images.dtype, f"{'contrib' if is_exact else 'vision'}.roi_align")
         step = max(1, _ELEMENTS_PER_STEP // max(1, size))
         for first in range(0, len(members), step):
             chunk = members[first : first + step]
@@ -100,17 +101,19 @@ def _align_same_grid(attrs: Attrs, images: Array, batch: Array, starts: Array, b
     dtype = images.dtype if images.dtype.kind == "f" else np.dtype(np.float32)
     y, x = (position.astype(dtype) for position in positions)
     height, width = images.shape[1:3]
-    samples: Any = 0
+    samples: Any = None
+    combine = np.maximum if attrs.mode == "max_weighted" else np.add
     for row, row_weight in _neighbours(y, height):
         rows = (batch[:, None] * height + row)[:, :, None] * width
         for column, column_weight in _neighbours(x, width):
             pixels = images.reshape(-1, images.shape[3]).take(rows + column[:, None, :], axis=0)
-            samples = samples + pixels * (row_weight[:, :, None] * column_weight[:, None, :])[..., None]
+            weighted = pixels * (row_weight[:, :, None] * column_weight[:, None, :])[..., None]
+            samples = weighted if samples is None else combine(samples, weighted)
     inside = ((y >= -1) & (y <= height))[:, :, None] & ((x >= -1) & (x <= width))[:, None, :]
     values = np.where(inside[..., None], samples, 0).reshape(
         len(batch), attrs.pooled_size[0], grid[0], attrs.pooled_size[1], grid[1], images.shape[3]
     )
-    return as_array(values.max(axis=(2, 4)) if attrs.mode == "max" else values.mean(axis=(2, 4)))
+    return as_array(values.mean(axis=(2, 4)) if attrs.mode == "avg" else values.max(axis=(2, 4)))
 
 
 def _neighbours(position: Any, length: int) -> list[tuple[Any, Any]]:
@@ -127,7 +130,13 @@ _ROI_ALIGN = attrs(
     number("spatial_scale", doc="size of the data divided by the size of the image of the regions"),
     integer("sample_ratio", -1, "samples along each side of a bin, -1 for one per pixel"),
     text("layout", "NCHW", "layout of data and result", choices=_LAYOUTS),
-    text("mode", "avg", "the reduction of the samples of a bin", choices=("avg", "max")),
+    text(
+        "mode",
+        "avg",
+        "the reduction of the samples of a bin; `max_weighted` takes the largest of the products of pixels and weights "
+        "that a sample is the sum of, as ONNX does",
+        choices=("avg", "max", "max_weighted"),
+    ),
 )
 
 
@@ -157,6 +166,10 @@ def _align_operator(name: str, more: tuple[str, ...] = ()) -> Callable[[Callable
             (
                 f"{name}(%x: (1, 2, 4, 4), %r: (1, 5) float32 = [[0, 0.5, 0, 3, 3]], pooled_size=[2, 1], "
                 'spatial_scale=1f, sample_ratio=2, mode="max")'
+            ),
+            (
+                f"{name}(%x: (2, 1, 4, 5), %r: (2, 5) float32 = [[0, 0, 0, 3, 3], [1, 1, -3, 9, 2]], "
+                'pooled_size=[2, 2], spatial_scale=1f, sample_ratio=2, mode="max_weighted")'
             ),
         ),
         layout=layout_rules.OneLayout(follows=False),

@@ -127,5 +127,5 @@ def roi_align(n: OnnxNode, x: Expr, rois: Expr, batch: Expr) -> Expr:
         pooled_size=size,
         spatial_scale=n.number("spatial_scale", 1.0),
         sample_ratio=n.integer("sampling_ratio", 0) or -1,
-        mode=mode,
+        mode="max_weighted" if mode == "max" else mode,
     )

@@ -112,14 +112,14 @@ def roi_align(e: GraphEmitter, call: OpCall, data: str, rois: str) -> str:
     attrs = call.attrs
     if attrs.layout != "NCHW":
         e.refuse("regions are taken from the layout NCHW")
-    if attrs.mode != "avg":
+    if attrs.mode == "max":
         e.refuse("ONNX takes the largest of the weighted neighbours of a sample, Relay the largest of their sums")
     boxes = e.cast(e.node("Slice", [rois, e.ints(1), e.ints(5), e.ints(1)]), e.type(call).dtype)
     images = e.cast(e.node("Squeeze", [e.node("Slice", [rois, e.ints(0), e.ints(1), e.ints(1)]), e.ints(1)]), "int64")
     return e.node(
         "RoiAlign",
         [data, boxes, images],
-        mode=attrs.mode,
+        mode="avg" if attrs.mode == "avg" else "max",
         output_height=per_axis(attrs.pooled_size, 2)[0],
         output_width=per_axis(attrs.pooled_size, 2)[1],
         sampling_ratio=max(attrs.sample_ratio, 0),
