@@ -93,6 +93,20 @@ class TestTorch:
         with pytest.raises(RunError, match="there is no provider of kernels `tensorflow`"):
             exe.placement("tensorflow")
 
+    @pytest.mark.parametrize("mode", ["lstm", "gru", "rnn_tanh"])
+    def test_recurrent_layers_and_regions_stay_on_the_device(self, rng, mode):
+        gates = {"lstm": 4, "gru": 3, "rnn_tanh": 1}[mode]
+        text = f"""def @main(%x: Tensor[(5, 2, 3), float32], %w: Tensor[(2, {4 * gates}, 3), float32],
+            %r: Tensor[(2, {4 * gates}, 4), float32], %rois: Tensor[(2, 5), float32]) {{
+              %0 = contrib.recurrent(%x, %w, %r, (), mode="{mode}", direction="bidirectional");
+              contrib.roi_align(%0.0, %rois, pooled_size=[2, 2], spatial_scale=1f)
+            }}"""
+        exe = compile(passlab.parse(text), "cuda")
+        assert {row[3:] for row in exe.placement({"cuda": "torch"}).rows} == {("torch on cpu", "")}
+        rois = np.array([[0, 0, 0, 2, 2], [4, 0, 1, 1, 4]], "float32")
+        arrays = [rng.random(s, "float32") for s in ((5, 2, 3), (2, 4 * gates, 3), (2, 4 * gates, 4))]
+        agree(text, [*arrays, rois], "cuda", {"cuda": "torch"})
+
     def test_a_profile_runs_on_the_device_and_says_where(self, rng):
         vm = VirtualMachineProfiler(compile(passlab.parse(NET), "cuda"), providers={"cuda": "torch"})
         report = vm.profile(*net_arguments(rng))

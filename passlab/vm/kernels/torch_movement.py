@@ -20,6 +20,7 @@ from passlab.ir.types import TensorType
 from passlab.op.image import scheme_of
 from passlab.op.layout_names import layout_axes
 from passlab.op.nn.resample import positions, taps
+from passlab.op.nn.sampling import check_batch
 from passlab.op.nn.upsampling import upsampling_plan
 from passlab.op.reshape import infer_newshape
 from passlab.op.slice import slices_of
@@ -388,6 +389,58 @@ def _grid_sample(call: Call) -> Operation | None:
     return lambda x, grid: fn.grid_sample(x, grid.permute(last), mode, padding, corners)
 
 
+def _roi_align(call: Call) -> Operation | None:
+    """The steps of the NumPy kernel; regions with the same number of samples in each bin are computed together."""
+    attrs: Any = call.attrs
+    is_exact = op_name(call) == "contrib.roi_align"
+    if not dtypes(call) <= WIDE:
+        return None
+
+    def compute(data: Any, rois: Any) -> Any:
+        images = data.permute(0, 2, 3, 1) if attrs.layout == "NCHW" else data
+        batch = rois[:, 0].long()
+        check_batch(op_name(call), batch.cpu().numpy(), len(images))
+        pooled = torch.tensor(attrs.pooled_size, dtype=torch.float64, device=data.device)
+        scaled = (rois[:, 1:] * attrs.spatial_scale).double()
+        starts, sizes = scaled[:, [1, 0]], scaled[:, [3, 2]] - scaled[:, [1, 0]]
+        bins = (sizes if is_exact else sizes.clamp(min=1.0)) / pooled
+        grids = bins.ceil().clamp(min=0 if is_exact else 1).long()
+        if attrs.sample_ratio > 0:
+            grids = torch.full_like(grids, attrs.sample_ratio)
+        result = images.new_zeros(len(rois), *attrs.pooled_size, images.shape[3])
+        for grid in torch.unique(grids, dim=0).tolist() if len(rois) else []:
+            if all(grid):  # a region without area has no samples
+                own = torch.nonzero((grids == grids.new_tensor(grid)).all(1))[:, 0]
+                result[own] = _aligned(attrs, images, batch[own], starts[own] - 0.5 * is_exact, bins[own], grid)
+        return result.permute(0, 3, 1, 2) if attrs.layout == "NCHW" else result
+
+    return compute
+
+
+def _aligned(attrs: Any, images: Any, batch: Any, starts: Any, bins: Any, grid: list[int]) -> Any:
+    corners, inside = [], []
+    for axis, (in_bin, count) in enumerate(zip(grid, attrs.pooled_size, strict=True)):
+        steps = (np.arange(count)[:, None] + (np.arange(in_bin) + 0.5) / in_bin).reshape(-1)
+        place = (bins.new_tensor(steps) * bins[:, axis, None] + starts[:, axis, None]).to(images.dtype)
+        length = images.shape[1 + axis]
+        clipped = place.clamp(0, length - 1)
+        low, fraction = clipped.floor().long(), clipped - clipped.floor()
+        corners.append([(low, 1 - fraction), ((low + 1).clamp(max=length - 1), fraction)])
+        inside.append((place >= -1) & (place <= length))
+    samples = None
+    for row, row_weight in corners[0]:
+        for column, column_weight in corners[1]:
+            pixels = images[batch[:, None, None], row[:, :, None], column[:, None, :]]
+            part = pixels * (row_weight[:, :, None] * column_weight[:, None, :])[..., None]
+            if samples is None:
+                samples = part
+            else:
+                samples = torch.maximum(samples, part) if attrs.mode == "max_weighted" else samples + part
+    kept = torch.where((inside[0][:, :, None] & inside[1][:, None, :])[..., None], samples, 0)
+    values = kept.reshape(len(batch), attrs.pooled_size[0], grid[0], attrs.pooled_size[1], grid[1], images.shape[3])
+    return values.mean((2, 4)) if attrs.mode == "avg" else values.amax((2, 4))
+
+
 GATHERED = (
     "reverse", "tile", "repeat", "slice_like", "nn.mirror_pad", "nn.depth_to_space", "nn.space_to_depth",
     "layout_transform", "sliding_window", "nn.batch_to_space_nd", "vision.yolo_reorg",
@@ -402,4 +455,5 @@ MOVEMENT: dict[str, Rule] = {
     "scatter_elements": _scatter, "cumsum": _scan(torch.cumsum, 0), "cumprod": _scan(torch.cumprod, 1),
     "sort": _sort, "argsort": _argsort, "topk": _topk, "image.resize1d": _resize, "image.resize2d": _resize,
     "image.resize3d": _resize, "nn.upsampling": _resize, "nn.upsampling3d": _resize, "image.grid_sample": _grid_sample,
+    "vision.roi_align": _roi_align, "contrib.roi_align": _roi_align,
 }  # fmt: skip

@@ -16,6 +16,7 @@ import torch.nn.functional as fn
 from passlab.ir.expr import Call, Constant
 from passlab.ir.op import Op, op_name
 from passlab.ir.types import TensorType
+from passlab.op.nn.recurrent import DIRECTIONS, optional_names
 from passlab.op.nn.windows import full_padding
 from passlab.vm.kernels.torch_movement import (
     BITS,
@@ -475,6 +476,90 @@ def _transposed(rank: int, function: Callable[..., Any]) -> Rule:
     return rule
 
 
+# ---------------------------------------------------------------- recurrent layers
+# PyTorch's gates by their place in `contrib.recurrent`, and its function of a whole layer (cuDNN's on a GPU).
+_LAYERS: dict[str, tuple[tuple[int, ...], Operation]] = {
+    "lstm": ((0, 2, 3, 1), torch.lstm), "gru": ((1, 0, 2), torch.gru),
+    "rnn_tanh": ((0,), torch.rnn_tanh), "rnn_relu": ((0,), torch.rnn_relu),
+}  # fmt: skip
+
+
+def _recurrent(call: Call) -> Operation | None:
+    """PyTorch's layer; its steps for lengths, empty sequences, and a GRU that resets the state before the product."""
+    attrs: Any = call.attrs
+    names = optional_names(attrs)
+    whole = not attrs.has_lengths and (attrs.mode != "gru" or attrs.linear_before_reset)
+    if not dtypes(call) - INTEGERS <= FLOATS:
+        return None
+
+    def compute(x: Any, w: Any, r: Any, optional: Any) -> Any:
+        work = x.dtype if x.dtype is torch.float64 else torch.float32
+        given = {name: value.to(work) for name, value in zip(names, optional, strict=True)}
+        w, r, count = w.to(work), r.to(work), 2 if attrs.mode == "lstm" else 1
+        zeros = r.new_zeros(len(r), x.shape[1], r.shape[2])
+        states = [given.get(name, zeros) for name in ("state", "cell")[:count]]
+        run = _whole_layer if whole and x.numel() else _stepwise
+        return tuple([value.to(x.dtype) for value in run(attrs, given, x.to(work), w, r, states)])
+
+    return compute
+
+
+def _whole_layer(attrs: Any, given: dict[str, Any], x: Any, w: Any, r: Any, states: list[Any]) -> list[Any]:
+    order, layer = _LAYERS[attrs.mode]
+    rows, hidden = r.shape[1:]
+
+    def in_order(weight: Any) -> Any:
+        parts = weight.split(hidden)
+        return torch.cat([parts[at] for at in order])
+
+    weights = []
+    for at in range(len(r)):
+        weights += [in_order(w[at]), in_order(r[at])]
+        weights += [in_order(half) for half in given["bias"][at].split(rows)] if "bias" in given else []
+    back = attrs.direction == "reverse"
+    first = tuple(states) if attrs.mode == "lstm" else states[0]
+    output, *lasts = layer(x.flip(0) if back else x, first, weights, attrs.has_bias, 1, 0.0, False, len(r) == 2, False)
+    output = output.reshape(*x.shape[:2], len(r), hidden).transpose(1, 2)
+    return [output.flip(0) if back else output, *lasts]
+
+
+def _stepwise(attrs: Any, given: dict[str, Any], x: Any, w: Any, r: Any, states: list[Any]) -> list[Any]:
+    outputs, lasts, rows = [], [], r.shape[1]
+    for at, back in enumerate(DIRECTIONS[attrs.direction]):
+        bias = given["bias"][at] if "bias" in given else r.new_zeros(2 * rows)
+        products, now = x @ w[at].T + bias[:rows], [state[at] for state in states]
+        output = x.new_zeros(*x.shape[:2], r.shape[2])
+        for time in reversed(range(len(x))) if back else range(len(x)):
+            new = _recurrent_step(attrs, products[time], r[at].T, bias[rows:], now)
+            if "lengths" in given:  # a sequence that has ended keeps its state
+                active = (given["lengths"] > time)[:, None]
+                output[time] = torch.where(active, new[0], 0)
+                now = [torch.where(active, after, before) for after, before in zip(new, now, strict=True)]
+            else:
+                output[time], now = new[0], new
+        outputs.append(output)
+        lasts.append(now)
+    return [torch.stack(outputs, 1), *(torch.stack(list(state)) for state in zip(*lasts, strict=True))]
+
+
+def _recurrent_step(attrs: Any, x: Any, weight: Any, bias: Any, states: list[Any]) -> list[Any]:
+    state, hidden = states[0], states[0].shape[1]
+    if attrs.mode == "gru":
+        cut = 2 * hidden
+        both = torch.sigmoid(x[:, :cut] + state @ weight[:, :cut] + bias[:cut])
+        update, reset = both.split(hidden, 1)
+        before = attrs.linear_before_reset
+        past = (state if before else reset * state) @ weight[:, cut:] + bias[cut:]
+        new = torch.tanh(x[:, cut:] + (reset * past if before else past))
+        return [(1 - update) * new + update * state]
+    gates = x + state @ weight + bias
+    if attrs.mode != "lstm":
+        return [torch.tanh(gates) if attrs.mode == "rnn_tanh" else torch.relu(gates)]
+    into, output, forget, new = gates.split(hidden, 1)
+    cell = torch.sigmoid(forget) * states[1] + torch.sigmoid(into) * torch.tanh(new)
+    return [torch.sigmoid(output) * torch.tanh(cell), cell]
+
+
 DIVISIONS: dict[str, Rule] = {
     "floor_divide": _divided("floor"), "trunc_divide": _divided("trunc"), "divide": _divided("trunc"),
     "floor_mod": _divided("floor", True), "trunc_mod": _divided("trunc", True), "mod": _divided("trunc", True),
@@ -491,6 +576,7 @@ RULES: dict[str, Rule] = {
     "nn.softmax": _on_axis(torch.softmax), "nn.log_softmax": _on_axis(torch.log_softmax),
     "nn.layer_norm": _norm, "nn.instance_norm": _norm, "nn.group_norm": _torch_group_norm, "nn.batch_norm": _batch_norm,
     "nn.l2_normalize": _torch_l2_normalize, "nn.lrn": _lrn,
+    "contrib.recurrent": _recurrent,
     "nn.dense": _dense, "nn.batch_matmul": _batch_matmul, "nn.matmul": _matmul, "einsum": _einsum,
     "nn.conv1d": _convolution(1, fn.conv1d), "nn.conv2d": _convolution(2, fn.conv2d),
     "nn.conv3d": _convolution(3, fn.conv3d), "nn.conv1d_transpose": _transposed(1, fn.conv_transpose1d),
