@@ -30,7 +30,7 @@ from passlab.frontend import from_onnx
 from passlab.frontend.onnx.export.combining import RULES
 from passlab.frontend.onnx.export.exporting import OPSETS, save_model, write_model
 from passlab.frontend.onnx.importing import load_model, opsets_of
-from passlab.frontend.onnx.tidy.facts import UNROLLED
+from passlab.frontend.onnx.tidy.facts import is_written_out
 from passlab.frontend.onnx.tidy.fixing import fixed
 from passlab.frontend.onnx.tidy.graph import operator_counts
 from passlab.frontend.onnx.tidy.tidying import LIMIT, steps, tidy
@@ -221,8 +221,8 @@ def _result(before: Any, candidate: _Candidate, compared: Agreement, left: str) 
 
 def _by_relay(own: _Candidate, disabled_pass: Sequence[str], fold_limit: int) -> _Candidate | None:
     """Return the model after passes of Relay, None where that does not work or writes larger weights."""
-    if READING in disabled_pass or any(node.op_type in UNROLLED for node in own.model.graph.node):
-        return None  # the importer writes recurrent layers out
+    if READING in disabled_pass or any(map(is_written_out, own.model.graph.node)):
+        return None
     opset = min(max(opsets_of(own.model)[""], OPSET), OPSETS.stop - 1)
     try:
         # Without the option, importing would add a transposition to each product.

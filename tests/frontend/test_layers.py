@@ -12,10 +12,11 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import passlab
-from passlab import relay, transform
+from passlab import lab, relay, transform
 from passlab.display.views.graph import GraphView
 from passlab.errors import PasslabError
 from passlab.frontend import from_onnx
+from passlab.frontend.onnx.tidy.facts import is_written_out
 from passlab.ir.expr import Call, Function
 from passlab.ir.walk import post_order
 from tests.frontend import contrib_cases
@@ -129,6 +130,17 @@ def test_a_recurrent_layer_of_an_unusual_cell_is_one_call(
     expected = run("onnxruntime", mod, *given)
     for executor in ("debug", "vm", "aot", *(["graph"] if length == 6 else [])):
         assert_close(run(executor, mod, *given), expected)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("length", [6, "T"])
+def test_simplify_reads_through_a_recurrent_layer(kind: str, length: Any) -> None:
+    proto, _ = recurrent(kind, length, "bidirectional", False)
+    assert not is_written_out(proto.graph.node[0])
+    small = lab.simplify(proto)
+    assert small.compared.is_right
+    assert counts(small.after) == {kind: 1}
+    assert is_written_out(clipped(proto).graph.node[0])
 
 
 def test_a_changed_body_is_written_as_what_it_computes() -> None:

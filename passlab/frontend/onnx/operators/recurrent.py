@@ -6,8 +6,9 @@ known. The products with the inputs of all steps are one product; each step has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from passlab import limits
 from passlab.frontend.formulas import softplus_of
@@ -260,14 +261,19 @@ def _layer(
     return Layer(w, r, biases[0], biases[1], peepholes, activations, hidden)
 
 
-def _mode(n: OnnxNode, defaults: Sequence[str], directions: int, has_peepholes: bool) -> str | None:
-    """Return the kind of cell of `contrib.recurrent` that a node has, None for another cell."""
-    if has_peepholes or n.has("clip") or n.flag("input_forget") or n.flag("quantized_state"):
+DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}  # activations
+
+
+def mode_of(op_type: str, attributes: Mapping[str, Any], has_peepholes: bool) -> str | None:
+    """Return the kind of cell of `contrib.recurrent` that a node with these attributes has, None for another cell."""
+    if has_peepholes or "clip" in attributes or attributes.get("input_forget") or attributes.get("quantized_state"):
         return None
-    names = [name.lower() for name in n.texts("activations", None) or list(defaults) * directions]
-    if n.op_type == "RNN":
-        return next((f"rnn_{name}" for name in ("tanh", "relu") if set(names) == {name}), None)
-    return n.op_type.lower() if names == [name.lower() for name in defaults] * directions else None
+    names = [str(name).lower() for name in attributes.get("activations") or ()]
+    defaults = [name.lower() for name in DEFAULTS[op_type]]
+    if op_type == "RNN":
+        return next((f"rnn_{name}" for name in ("tanh", "relu") if set(names or defaults) == {name}), None)
+    groups = {tuple(names[at : at + len(defaults)]) for at in range(0, len(names), len(defaults))}
+    return op_type.lower() if groups <= {tuple(defaults)} else None
 
 
 def _as_one(
@@ -309,7 +315,6 @@ def recurrent(
     n: OnnxNode,
     step: Step,
     gates: int,
-    defaults: Sequence[str],
     x: Expr,
     weights: Sequence[Expr | None],
     lengths: Expr | None,
@@ -324,9 +329,9 @@ def recurrent(
     if by_batch:
         x = n("transpose", x, axes=[1, 0, 2])
         firsts = [None if first is None else n("transpose", first, axes=[1, 0, 2]) for first in firsts]
-    activations = _activations(n, defaults, len(directions))
+    activations = _activations(n, DEFAULTS[n.op_type], len(directions))
     hidden, weights = _with_known_sizes(n, len(directions), gates, weights)
-    mode = _mode(n, defaults, len(directions), weights[3] is not None)
+    mode = mode_of(n.op_type, n.attributes, weights[3] is not None)
     if mode is not None:
         sequence, *last_states = _as_one(n, mode, x, weights, lengths, firsts, len(directions), hidden)
     else:
@@ -373,7 +378,7 @@ def rnn(
     first: Expr | None = None,
 ) -> list[Expr]:
     """The steps of a simple recurrent layer."""
-    return recurrent(n, _rnn_step, 1, ("Tanh",), x, (w, r, bias, None), lengths, [first])
+    return recurrent(n, _rnn_step, 1, x, (w, r, bias, None), lengths, [first])
 
 
 @onnx_operator("GRU", 1, 3, 7, 14, 22)
@@ -387,7 +392,7 @@ def gru(
     first: Expr | None = None,
 ) -> list[Expr]:
     """The steps of a layer of gated recurrent units (Cho et al., 2014)."""
-    return recurrent(n, _gru_step, 3, ("Sigmoid", "Tanh"), x, (w, r, bias, None), lengths, [first])
+    return recurrent(n, _gru_step, 3, x, (w, r, bias, None), lengths, [first])
 
 
 @onnx_operator("LSTM", 1, 7, 14, 22)
@@ -403,5 +408,4 @@ def lstm(
     peepholes: Expr | None = None,
 ) -> list[Expr]:
     """The steps of a layer of long short-term memory (Hochreiter and Schmidhuber, 1997)."""
-    defaults, firsts = ("Sigmoid", "Tanh", "Tanh"), [first, first_cell]
-    return recurrent(n, _lstm_step, 4, defaults, x, (w, r, bias, peepholes), lengths, firsts)
+    return recurrent(n, _lstm_step, 4, x, (w, r, bias, peepholes), lengths, [first, first_cell])

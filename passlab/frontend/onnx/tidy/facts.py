@@ -14,19 +14,29 @@ import numpy as np
 
 from passlab.errors import PasslabError
 from passlab.frontend.building import ShapeEntry
+from passlab.frontend.onnx.attributes import attributes_of
 from passlab.frontend.onnx.graph import GraphContext, GraphScope, Translator, node_names, plain_domain
 from passlab.frontend.onnx.importing import input_type, opsets_of
+from passlab.frontend.onnx.operators.recurrent import DEFAULTS, mode_of
 from passlab.frontend.onnx.package import onnx
 from passlab.ir.expr import Constant, Expr, Var
 from passlab.ir.gc_pause import building
 from passlab.ir.types import Dim, SizeVar, TensorType
 from passlab.op.dtypes import Array
 
-# The importer writes these out step by step, which costs time and tells nothing of their results.
-UNROLLED = {"GRU", "LSTM", "Loop", "RNN", "Scan"}
+UNROLLED = {"DynamicQuantizeLSTM", "Loop", "Scan"}
 # What a translation raises for a model whose shapes or attributes do not fit.
 UNFIT = (PasslabError, ValueError, TypeError, IndexError, ArithmeticError, MemoryError, KeyError)
+PEEPHOLES = 7  # the number of that input of an LSTM
 LARGE = 1024  # elements of a weight whose values ONNX's inference of shapes does not read
+
+
+def is_written_out(node: Any) -> bool:
+    """Whether the importer writes a node out step by step, which costs time and tells nothing of its results."""
+    if node.op_type not in DEFAULTS:
+        return node.op_type in UNROLLED
+    attributes, _ = attributes_of(node.attribute, {}, None)
+    return mode_of(node.op_type, attributes, len(node.input) > PEEPHOLES and bool(node.input[PEEPHOLES])) is None
 
 
 class Facts:
@@ -84,10 +94,10 @@ class Facts:
         context = GraphContext(opsets_of(self._model), {}, 0, "")
         nodes = list(graph.node)
         for node, name in zip(nodes, node_names(nodes), strict=True):
-            if any(part and part not in self._scope for part in node.input) or node.op_type in UNROLLED:
-                self._leave(node)
-                continue
             try:
+                if any(part and part not in self._scope for part in node.input) or is_written_out(node):
+                    self._leave(node)
+                    continue
                 self._translator.node(node, name, self._scope, context)
             except UNFIT:
                 self._leave(node)
