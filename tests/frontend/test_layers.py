@@ -132,6 +132,17 @@ def test_a_recurrent_layer_of_an_unusual_cell_is_one_call(
         assert_close(run(executor, mod, *given), expected)
 
 
+@pytest.mark.parametrize(
+    "name", ["RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli"]
+)
+def test_a_model_that_draws_still_draws_after_export(name: str) -> None:
+    call = f"{name}(s)" if name in ("RandomNormalLike", "RandomUniformLike", "Bernoulli") else f"{name}<shape=[2,3]>()"
+    mod, _ = from_onnx(model(f"g (float[2,3] x) => (float[2,3] y) {{ s = Sigmoid(x) z = {call} y = Add(s, z) }}", 20))
+    assert counts(relay.to_onnx(mod))[name] == 1
+    x = values(((2, 3),))
+    assert_close(run("onnxruntime", mod, *x), run("vm", mod, *x))  # executors draw the same numbers
+
+
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
 @pytest.mark.parametrize("length", [6, "T"])
 def test_simplify_reads_through_a_recurrent_layer(kind: str, length: Any) -> None:

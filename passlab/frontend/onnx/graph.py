@@ -19,7 +19,7 @@ from passlab.frontend.building import CallBuilder
 from passlab.frontend.onnx.attributes import SubGraph, attributes_of
 from passlab.frontend.onnx.definitions import definition
 from passlab.frontend.onnx.entries import OnnxOperator, find_entry
-from passlab.frontend.onnx.layers import COMPOSITE, PLAIN, Results, is_layer, layer_of, symbolic_types
+from passlab.frontend.onnx.layers import COMPOSITE, PLAIN, RANDOM, Results, is_layer, layer_of, symbolic_types
 from passlab.frontend.onnx.node import Capture, OnnxNode, SubgraphTranslator
 from passlab.frontend.onnx.node_text import node_span
 from passlab.frontend.onnx.origin import weight_span
@@ -195,7 +195,7 @@ class Translator:
             return layer_of(self.builder, kind, proto, version, attributes, inputs, translate, expected)
 
         # What is a program of its own is translated as one; other nodes may turn out to be a single call.
-        written_out = entry is None or entry[0].name in WRITTEN_OUT
+        written_out = entry is None or entry[0].name in WRITTEN_OUT | RANDOM
         results = layer(None) if keep and written_out else None
         if results is None:
             first = len(self.builder.made)

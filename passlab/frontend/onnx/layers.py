@@ -38,6 +38,11 @@ Results = Sequence[Expr | None]
 Translate = Callable[[CallBuilder, list[Expr | None], Capture], Results]
 # Relay's own layers and structure: passes look for them, and `to_onnx` gives them back as they were.
 PLAIN = frozenset({"If", "Conv", "ConvTranspose"})
+# Two nodes of these operators give different results, and one gives another result each time. Relay draws the same
+# numbers in each run: without a layer, they would be weights.
+RANDOM = frozenset(
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+)
 _BODIES: WeakSet[Expr] = WeakSet()  # bodies that the importer made, which no pass has changed
 
 
@@ -114,7 +119,8 @@ def layer_of(
         return None
     if expected is not None and any(value.checked_type != _type_at(expected, at) for at, value in fields.items()):
         return None
-    if expected is None and not is_layer(inputs, list(fields.values()), inner.made, inner):
+    is_kept = proto.op_type in RANDOM or is_layer(inputs, list(fields.values()), inner.made, inner)
+    if expected is None and not is_kept:
         return None
     values = list(fields.values())
     body = values[0] if len(values) == 1 else inner.finish(Tuple(values))

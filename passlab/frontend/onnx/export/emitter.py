@@ -22,7 +22,7 @@ from passlab.frontend.onnx.entries import schema_of
 from passlab.frontend.onnx.export.names import Names, NoCounterpartError, element_type, flat, refill, tensor_types
 from passlab.frontend.onnx.export.table import REASONS, writers
 from passlab.frontend.onnx.graph import is_body_of
-from passlab.frontend.onnx.layers import COMPOSITE, is_unchanged, node_of
+from passlab.frontend.onnx.layers import COMPOSITE, RANDOM, is_unchanged, node_of
 from passlab.frontend.onnx.origin import weight_name
 from passlab.frontend.onnx.package import onnx
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
@@ -167,8 +167,9 @@ DEPTH = 24  # levels of nested graphs and functions
 class GraphEmitter:
     """The graph that is being written, and the names of the values of expressions."""
 
-    def __init__(self, mod: IRModule, opset: int) -> None:
+    def __init__(self, mod: IRModule, opset: int, draws: bool = True) -> None:
         self.mod = mod
+        self._draws = draws  # whether nodes may draw random numbers, other ones in each run
         self.opset = opset
         self.opsets = {"": opset}  # of each domain that nodes are of
         self.problems: dict[str, Diagnostic] = {}
@@ -426,6 +427,8 @@ class GraphEmitter:
         if found is None or self.opsets.get(found[0].domain, found[1]) != found[1]:
             return None
         node, version = found
+        if node.op_type in RANDOM and not self._draws:
+            return None
         opsets = {**self.opsets, node.domain: version}
         if not is_unchanged(function, node, version) and not is_body_of(node, opsets, function, call.args):
             return None

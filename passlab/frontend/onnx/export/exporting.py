@@ -182,7 +182,8 @@ def write_model(
     """Return the model of `to_onnx`, and how often each rule of `combining` was applied.
 
     `skipped_rules` names the rules that are not. With `apart`, large weights are not copied into the model: it refers
-    to them as external data, and `apart` receives the arrays by name, for a runtime in this process.
+    to them as external data, and `apart` receives the arrays by name, for a runtime in this process. Such a model has
+    the random numbers of other executors as weights.
     """
     package = onnx()
     if opset_version not in OPSETS or opset_version > package.defs.onnx_opset_version():
@@ -194,7 +195,7 @@ def write_model(
         bound["main"] = bind_params_by_name(bound["main"], dict(params))
     mod = infer_module(bound)
     origin = bound.source if isinstance(bound.source, ModelSource) else None
-    emitter = GraphEmitter(mod, opset_version)
+    emitter = GraphEmitter(mod, opset_version, draws=apart is None)
     graph, applied = _graph(emitter, mod["main"], name, origin, skipped_rules, apart)
     if emitter.problems:
         raise ModelError(*emitter.problems.values())

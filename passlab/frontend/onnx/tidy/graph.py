@@ -21,9 +21,6 @@ from passlab.ir.expr import Constant
 from passlab.ir.types import SizeVar, TensorType
 from passlab.op.dtypes import Array, array_dtype
 
-# Two nodes of these operators give different results, and one gives another result each time.
-RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-
 
 class ModelGraph(NodeGraph):
     """The nodes of the main graph in order, its weights as arrays, and its facts.

@@ -8,9 +8,10 @@ import numpy as np
 
 from passlab.errors import PasslabError
 from passlab.frontend.onnx.export.protos import attribute_value, rename_inputs
+from passlab.frontend.onnx.layers import RANDOM
 from passlab.frontend.onnx.package import onnx
 from passlab.frontend.onnx.tensors import array_of
-from passlab.frontend.onnx.tidy.graph import RANDOM, ModelGraph, attributes_key
+from passlab.frontend.onnx.tidy.graph import ModelGraph, attributes_key
 from passlab.ir.types import SizeVar, TensorType
 from passlab.op.dtypes import Array, array_dtype
 
