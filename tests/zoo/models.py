@@ -236,4 +236,6 @@ def session_results(model: bytes, arguments: list[Array], path: Path | None = No
     """Return what onnxruntime makes of a model; arguments are in the order of its inputs."""
     session = make_session(model)
     names = [value.name for value in session.get_inputs()]
-    return list(session.run(None, dict(zip(names, arguments, strict=True))))
+    results = session.run(None, dict(zip(names, arguments, strict=True)))
+    # ZipMap gives a dictionary for each sample, which the importer reads as a row of a matrix.
+    return [np.array([list(row.values()) for row in r]) if isinstance(r, list) else r for r in results]
