@@ -121,11 +121,11 @@ class OpSpec:
     gets its data in the original layout. `precision` is None if the effect of shorter floats is unknown.
 
     For people and tests: `doc` describes the result, `shapes` maps input shapes to result shapes, and `source` names
-    the algorithm. `example` is a call in Relay text, and `edge_cases` are calls at the limits of what is legal
-    (`passlab.op.edge_cases`). `registered` says that a user declared the operator in Relay's way, step by step
-    (`passlab.op.registered`), `arguments` what that user wrote about its arguments. `extra` holds the facts that users
-    register for the operator, each at its level in `levels`; `declared` keeps the fields of this record that such a
-    fact replaces (`FACTS`).
+    the algorithm. `edge_cases` are calls at the limits of what is legal (`passlab.op.edge_cases`), and `example` is a
+    call in Relay text, by default the first of them. `registered` says that a user declared the operator in Relay's
+    way, step by step (`passlab.op.registered`), `arguments` what that user wrote about its arguments. `extra` holds the
+    facts that users register for the operator, each at its level in `levels`; `declared` keeps the fields of this
+    record that such a fact replaces (`FACTS`).
     """
 
     name: str

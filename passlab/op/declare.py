@@ -2,14 +2,15 @@
 
     @operator(
         "nn.relu", ("data",), relation=identity, pattern=OpPattern.ELEMWISE, level=1,
-        example="nn.relu(%x)", edge_cases=(...), gradient=relu_grad,
+        edge_cases=("nn.relu(%x: (2, 3))", ...), gradient=relu_grad,
     )
     def relu(attrs, data, *, out=None):
         '''Replace negative elements by zero.'''
         return np.maximum(data, data.dtype.type(0), out=out)
 
 The decorated function defines the operator in NumPy; its docstring documents the operator. The decorated name becomes
-the `Op`.
+the `Op`. A declaration says what differs from the defaults of `OpSpec` and `operator`; the first of its edge cases is
+its example.
 
 The file begins with copies of arrays whose axes have another order in memory, tile by tile.
 """

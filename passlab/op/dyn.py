@@ -319,7 +319,7 @@ def _topk_shape(attrs: Attrs, data: Array, k: Array) -> Type:
 
 
 @operator(
-    "dyn.topk", ("data", "k"), attrs=TOPK, relation=_topk_type, shape_function=_topk_shape, pattern=OpPattern.OPAQUE,
+    "dyn.topk", ("data", "k"), attrs=TOPK, relation=_topk_type, shape_function=_topk_shape,
     level=6, gradient=dyn_gradients.topk,
     out=False, results=topk_results,
     shapes="(..., n, ...), k () -> (..., k, ...), values and positions",
@@ -350,7 +350,7 @@ def _one_hot_result(attrs: Attrs, indices: Array, on_value: Array, off_value: Ar
 
 @operator(
     "dyn.one_hot", ("indices", "on_value", "off_value", "depth"), attrs=ONE_HOT, relation=_one_hot_type,
-    shape_function=_one_hot_result, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=10, out=False, warns=True,
+    shape_function=_one_hot_result, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, out=False, warns=True,
     gradient=dyn_gradients.one_hot,
     shapes="indices S, on_value, off_value, depth () -> S with depth inserted at axis",
     source="a row of the identity matrix for each index",
@@ -380,7 +380,7 @@ def _dense_shape(attrs: Attrs, indices: Array, values: Array, default: Array, ou
 
 @operator(
     "dyn.sparse_to_dense", ("sparse_indices", "sparse_values", "default_value", "output_shape"), relation=_dense_type,
-    shape_function=_dense_shape, pattern=OpPattern.OPAQUE, level=3, out=False,
+    shape_function=_dense_shape, level=3, out=False,
     gradient=scatter_gradients.sparse_to_dense,
     shapes=(
         "sparse_indices (n, r) or (n) or (), sparse_values (n) or (), default_value (), "

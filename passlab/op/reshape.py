@@ -202,7 +202,6 @@ def _reverse_reshape_type(attrs: Attrs, data: TensorType) -> Type:
     attrs=RESHAPE,
     relation=_reverse_reshape_type,
     pattern=OpPattern.INJECTIVE,
-    level=10,
     out=False,
     python=Python("data, newshape", newshape=on_axes(1)),
     gradient=reshape_gradient,

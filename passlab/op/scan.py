@@ -10,7 +10,7 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
-from passlab.ir.op import Op, OpCall, OpPattern
+from passlab.ir.op import Op, OpCall
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, call, operator
@@ -67,7 +67,6 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
         layout=layout_rules.along(),
         attrs=SCAN,
         relation=_scan_type,
-        pattern=OpPattern.OPAQUE,
         level=3,
         out=False,
         warns=True,

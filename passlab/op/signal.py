@@ -10,7 +10,7 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
-from passlab.ir.op import OpCall, OpPattern, Reporter
+from passlab.ir.op import OpCall, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
 from passlab.op.declare import Python, call, field_of, operator
 from passlab.op.dtypes import Array, is_float_name
@@ -62,7 +62,6 @@ def _default_window(values: dict[str, Any]) -> None:
         boolean("onesided", True, doc="whether to omit the mirrored half"),
     ),
     relation=_stft_type,
-    pattern=OpPattern.OPAQUE,
     level=3,
     out=False,
     warns=True,
@@ -126,7 +125,6 @@ def _dft_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ("re_data", "im_data"),
     attrs=attrs("DFTAttrs", boolean("inverse", False, doc="whether to transform back")),
     relation=_dft_type,
-    pattern=OpPattern.OPAQUE,
     level=3,
     out=False,
     warns=True,

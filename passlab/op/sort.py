@@ -12,7 +12,7 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
-from passlab.ir.op import OpCall, OpPattern, Reporter
+from passlab.ir.op import OpCall, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.autodiff import zero_gradient
@@ -52,7 +52,6 @@ def _sort_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ("data",),
     attrs=ARGSORT,
     relation=identity_along_axis,
-    pattern=OpPattern.OPAQUE,
     level=6,
     out=False,
     python=Python("data, axis=-1, is_ascend=True", is_ascend=bool),
@@ -92,7 +91,6 @@ def _argsort_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     ("data",),
     attrs=ARGSORT,
     relation=_argsort_type,
-    pattern=OpPattern.OPAQUE,
     level=6,
     out=False,
     python=Python("data, axis=-1, is_ascend=True, dtype='int32'", is_ascend=bool),
@@ -184,7 +182,6 @@ def _topk_layout(call: OpCall, layouts: LayoutArguments) -> Result | None:
     ("data",),
     attrs=TOPK,
     relation=_topk_type,
-    pattern=OpPattern.OPAQUE,
     level=6,
     out=False,
     python=Python(
@@ -232,7 +229,6 @@ def _search_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
         dtype("dtype", "int32", doc="the dtype of the result"),
     ),
     relation=_search_type,
-    pattern=OpPattern.OPAQUE,
     level=6,
     out=False,
     gradient=zero_gradient,
@@ -278,7 +274,6 @@ def _unique_type(attrs: Attrs, data: TensorType) -> Type:
         boolean("return_counts", False, doc="whether to count the elements"),
     ),
     relation=_unique_type,
-    pattern=OpPattern.OPAQUE,
     level=3,
     out=False,
     python=Python("data, is_sorted=True, return_counts=False", names={"is_sorted": "sorted"}),

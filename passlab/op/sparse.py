@@ -123,7 +123,6 @@ def _fill_results(result: OpCall) -> Tuple:
     ("sparse_indices", "sparse_values", "dense_shape", "default_value"),
     relation=_fill_type,
     shape_function=_fill_shape,
-    pattern=OpPattern.OPAQUE,
     level=3,
     out=False,
     python=Python(finish=_fill_results),

@@ -21,7 +21,7 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
-from passlab.ir.op import Op, OpCall, OpPattern, Relation, Reporter
+from passlab.ir.op import Op, OpCall, Relation, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.autodiff import attrs_of, zero_gradient
 from passlab.op.create import scalar
@@ -134,8 +134,6 @@ def _known_shape(attrs: Attrs, dtype: str, what: str) -> tuple[int, ...]:
     ("key",),
     attrs=attrs("ThreefryGenerateAttrs", dims("out_shape", doc="the shape of the numbers")),
     relation=_generate_type,
-    pattern=OpPattern.OPAQUE,
-    level=10,
     out=False,
     python=Python("key, shape", names={"shape": "out_shape"}),
     results=2,
@@ -162,8 +160,6 @@ def _split_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     "random.threefry_split",
     ("key",),
     relation=_split_type,
-    pattern=OpPattern.OPAQUE,
-    level=10,
     out=False,
     results=2,
     gradient=zero_gradient,
@@ -238,8 +234,6 @@ def _distribution(
         ("key", first, second),
         attrs=attrs(record, *fields),
         relation=_distribution_type((first, second)),
-        pattern=OpPattern.OPAQUE,
-        level=10,
         out=False,
         warns=True,
         results=2,
@@ -286,8 +280,6 @@ def _multinomial_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     ("key", "probs"),
     attrs=attrs("MultinomialAttrs", integer("num_samples", 1, doc="number of samples from each row")),
     relation=_multinomial_type,
-    pattern=OpPattern.OPAQUE,
-    level=10,
     out=False,
     warns=True,
     results=2,

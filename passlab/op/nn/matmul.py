@@ -159,7 +159,6 @@ def _batch_matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
     relation=_batch_matmul_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     precision=Precision.ALWAYS,
-    level=10,
     warns=True,
     python=Python("tensor_a, tensor_b, out_dtype='', transpose_a=False, transpose_b=True"),
     gradient=gradients.batch_matmul,

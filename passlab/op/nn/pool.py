@@ -387,7 +387,6 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         layout=layout_rules.OneLayout(),
         precision=Precision.NEVER if mean else Precision.FOLLOW,
-        level=10,
         warns=True,
         python=Python(
             f"data, output_size=None, layout={DATA_LAYOUTS[rank]!r}, out_layout=''", output_size=constant_list

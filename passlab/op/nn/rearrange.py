@@ -277,7 +277,6 @@ def _dilate_type(attrs: Attrs, data: TensorType) -> Type:
     ),
     relation=_dilate_type,
     pattern=OpPattern.INJECTIVE,
-    level=10,
     warns=True,
     python=Python("data, strides, dilation_value=0.0", names={"data": "x"}),
     gradient=rearrange_gradients.dilate,

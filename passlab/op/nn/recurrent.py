@@ -18,7 +18,7 @@ import numpy as np
 from passlab import limits
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import Reporter
 from passlab.ir.types import Dim, TensorType, TupleType, Type
 from passlab.op.autodiff import by_definition
 from passlab.op.declare import Python, call, field_of, operator
@@ -210,7 +210,6 @@ def _define(attrs: Attrs, *inputs: Expr) -> Expr:
     ("data", "weight", "recurrent_weight", "optional"),
     attrs=RECURRENT,
     relation=_recurrent_type,
-    pattern=OpPattern.OPAQUE,
     results=lambda attrs: 1 + _states(attrs),
     out=False,
     warns=True,

@@ -192,7 +192,6 @@ def _quantized_kernel(function: Function) -> Callable[..., Any]:
 
 def _quantized(name: str, inputs: Sequence[str], function: Function, signature: str, **facts: Any) -> Op:
     """Declare the quantized form of a function of real numbers."""
-    facts.setdefault("pattern", OpPattern.OPAQUE)
     return quantized_operator(
         name,
         inputs,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op.declare import Python, constant, operator
 from passlab.op.dtypes import Array, ArrayOrArrays
@@ -346,7 +346,6 @@ def _regular_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
         number("score_threshold", doc="least score of a detection"),
     ),
     relation=_regular_type,
-    pattern=OpPattern.OPAQUE,
     level=5,
     results=4,
     out=False,
