@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import itertools
 import os
+import re
 import shutil
 import stat
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from passlab.errors import Diagnostic, FileAccessError, PasslabError
 
-_numbers = itertools.count(1)
+_UNFINISHED = re.compile(r"\.passlab-[\w-]+\.part")  # a folder of files that have not taken their places
+_PATIENCE = 120.0  # seconds that a writer waits for the others of a folder
+_POLL = 0.01  # seconds between two looks
 _STAYS = "an older file there is as it was"
 _HINTS = {
     errno.ENOSPC: f"the disk is full: free some space and write again; {_STAYS}",
@@ -87,7 +90,8 @@ def atomic_files(*paths: str | os.PathLike[str]) -> Iterator[tuple[Path, ...]]:
             if mode is None or stat.S_ISREG(mode):
                 # In the same folder, since a file can be renamed in one step only within a file system.
                 if final.parent not in folders:
-                    folders[final.parent] = final.parent / f".passlab-{os.getpid()}-{next(_numbers)}.part"
+                    # Drawn, since a process that was killed may have had the number of this one.
+                    folders[final.parent] = final.parent / f".passlab-{os.urandom(8).hex()}.part"
                     folders[final.parent].mkdir()
                 unfinished.append(folders[final.parent] / final.name)
             else:
@@ -121,6 +125,47 @@ def _mode(path: Path) -> int | None:
     return mode
 
 
+@contextmanager
+def held_folder(folder: Path, shared: bool = False) -> Iterator[bool]:
+    """Keep other writers of a folder out during the block, or only let readers in with `shared`; a kill ends it.
+
+    Yield False where the system has no such locks, as Windows and some file systems of networks. Raises
+    `FileAccessError` if another process or thread keeps the folder for two minutes.
+    """
+    with ExitStack() as stack:
+        try:
+            import fcntl
+
+            handle = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, handle)
+            is_held = _locked(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, folder)
+            if is_held:  # told, since a process that was forked meanwhile has the file open as well
+                stack.callback(fcntl.flock, handle, fcntl.LOCK_UN)
+        except (ImportError, OSError):
+            is_held = False
+        yield is_held
+
+
+def _locked(handle: int, kind: int, folder: Path) -> bool:
+    """Lock a file, and return whether the system does that. Raises `FileAccessError` if that takes too long."""
+    import fcntl
+
+    end = time.monotonic() + _PATIENCE
+    while time.monotonic() < end:
+        try:
+            fcntl.flock(handle, kind | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(_POLL)
+    hint = "wait until it is done, or choose another folder"
+    raise FileAccessError(Diagnostic(f"another process or thread is writing into {folder}", hint=hint))
+
+
+def unfinished_in(folder: Path) -> list[Path]:
+    """Return the folders in a folder in which files are written until they take their places."""
+    return [path for path in folder.iterdir() if _UNFINISHED.fullmatch(path.name)]
+
+
 def write_bytes(path: str | os.PathLike[str], data: bytes | bytearray | memoryview) -> None:
     """Write bytes to a file, atomically. Raises `FileAccessError`."""
     with atomic_file(path) as unfinished:
@@ -152,6 +197,17 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
         finding = Diagnostic(f"the folder {folder} cannot be created: {error.strerror}", hint=hint)
         raise FileAccessError(finding) from error
     return folder
+
+
+def made_folder(path: Path) -> bool:
+    """Create a folder, and return whether it was not there. Raises `FileAccessError`."""
+    try:
+        path.mkdir()
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise writing_error(path, error) from error
+    return True
 
 
 def remove_file(path: str | os.PathLike[str]) -> None:

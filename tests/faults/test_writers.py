@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
@@ -26,7 +27,7 @@ import pytest
 
 import passlab
 from passlab import relay, transform, vm
-from passlab.atomic_file import atomic_file, atomic_files, write_text
+from passlab.atomic_file import atomic_file, atomic_files, held_folder, write_text
 from passlab.compat.folders import save_param_dict_to_file
 from passlab.dumps import read_text
 from passlab.errors import FileAccessError, PasslabError, RunError
@@ -266,6 +267,107 @@ def test_a_killed_writer_leaves_whole_files(seed: int, tmp_path: Path, saved: An
         process.send_signal(signal.SIGKILL)
     assert contents(tmp_path / "net.rec") in saved
     passlab.relay.runtime.load_module(tmp_path / "net.lib")
+
+
+TOGETHER = """
+import os, sys
+from pathlib import Path
+from tests.faults.test_writers import contents, recording
+target, seen = Path(sys.argv[1]), []
+for state in (0, 1):
+    alone = target.parent / f"{os.getpid()}-{state}"
+    recording(state).save(alone)
+    seen.append(contents(alone))
+print("ready", flush=True)
+sys.stdin.readline()
+for turn in range(int(sys.argv[2])):
+    recording(turn % 2).save(target)
+    assert contents(target) in seen
+"""
+
+
+@contextmanager
+def writers_of(target: Path, turns: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Three processes that save into a folder and read it in turns, from the same moment on."""
+    command, pipe = [sys.executable, "-c", TOGETHER, str(target), str(turns)], subprocess.PIPE
+    with ExitStack() as stack:
+        processes = [
+            stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=ROOT))
+            for _ in range(3)
+        ]
+        assert [p.stdout.readline() for p in processes if p.stdout] == [b"ready\n"] * 3
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write(b"start\n")
+            process.stdin.flush()
+        yield processes
+
+
+def test_processes_that_save_into_one_new_folder_all_succeed(tmp_path: Path, saved: Any) -> None:
+    with writers_of(tmp_path / "net.rec", turns=5) as processes:
+        said = [process.communicate()[1].decode() for process in processes]
+    assert said == [""] * len(said)
+    assert_whole_and_tidy(tmp_path, saved)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(20))
+def test_processes_that_save_into_one_folder_and_are_killed(seed: int, tmp_path: Path, saved: Any) -> None:
+    choice = random.Random(seed)
+    with writers_of(tmp_path / "net.rec", turns=100_000) as processes:
+        for process in processes:
+            time.sleep(choice.uniform(0.0, 0.5))
+            process.send_signal(signal.SIGKILL)
+        said = [process.communicate()[1].decode() for process in processes]
+    assert said == [""] * len(said)
+    recording(1).save(tmp_path / "net.rec")
+    assert_whole_and_tidy(tmp_path, saved)
+
+
+def test_threads_that_save_into_one_folder_all_succeed(tmp_path: Path, saved: Any) -> None:
+    def work(state: int) -> bool:
+        recording(state % 2).save(tmp_path / "net.rec")
+        return contents(tmp_path / "net.rec") in saved
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(12)))
+    assert_whole_and_tidy(tmp_path, saved)
+
+
+def assert_whole_and_tidy(folder: Path, saved: Any) -> None:
+    """Assert that a folder holds one of the two recordings, and no file but its own."""
+    state = saved.index(contents(folder / "net.rec"))
+    recording(state).save(folder / "alone.rec")
+    names = [sorted(re.sub(r"-\d+", "", name) for name in files_of(folder / one)) for one in ("net.rec", "alone.rec")]
+    assert names[0] == names[1]
+    assert len({*(folder / "net.rec").rglob("*")}) == len({*(folder / "alone.rec").rglob("*")})
+
+
+@pytest.mark.parametrize(
+    "left", ["modules/.passlab-4-1.part/0000.relay", "modules/0000.relay", ".passlab-a.part/metadata.json"]
+)
+def test_what_a_killed_first_save_left_is_no_other_file(left: str, tmp_path: Path, saved: Any) -> None:
+    path = tmp_path / "net.rec" / left
+    path.parent.mkdir(parents=True)
+    path.write_text("")
+    recording(0).save(tmp_path / "net.rec")
+    assert_whole_and_tidy(tmp_path, saved)
+
+
+@pytest.mark.parametrize("left", ["modules/net.py", "metadata.json", ".passlab-a.part/thesis.txt"])
+def test_files_of_others_are_not_taken_for_those_of_a_killed_save(left: str, tmp_path: Path) -> None:
+    path = tmp_path / "net.rec" / left
+    path.parent.mkdir(parents=True)
+    path.write_text("")
+    with pytest.raises(PasslabError, match="holds other files"):
+        recording(0).save(tmp_path / "net.rec")
+
+
+def test_a_folder_in_which_another_writes_for_too_long_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("passlab.atomic_file._PATIENCE", 0.05)
+    with held_folder(tmp_path), pytest.raises(FileAccessError, match="another process or thread is writing"):
+        recording(0).save(tmp_path)
+    recording(0).save(tmp_path)
 
 
 # ---------------------------------------------------------------- the module itself

@@ -114,6 +114,7 @@ def dead_branch(func, mod, ctx):
     [
         ["FoldConstant", dead_branch, "ToANormalForm", "FuseOps"],
         ["ToANormalForm", "DeadCodeElimination", "SimplifyExpr", "ToGraphNormalForm"],
+        ["PartialEvaluate", "DeadCodeElimination"],
         ["FastMath", "ToBasicBlockNormalForm", "EliminateCommonSubexpr", "FuseOps", "DefuseOps", "FuseOps"],
     ],
     ids=str,

@@ -5,8 +5,9 @@
     arrays.bin          the large arrays among them, as they are in memory, which a reader maps and does not copy
     modules/0000.relay  the programs, each once
 
-Nothing in the files is executed, and no file names another: a recording that is saved over another has parts
-`modules-2`, `metadata-2.json`, `arrays-2.bin` until the next save, and a number in its index.
+Nothing in the files is executed, and no file names another. A recording that is saved over another has parts
+`modules-2`, `metadata-2.json`, `arrays-2.bin`, and their number in its index. Each save of a folder takes a new number,
+so a reader never mixes two recordings.
 
 Modules are typed again where they were typed, and share the nodes that they shared; passes are parsed from their text
 when they run again. Rewrites are stored as indices of nodes in the programs before and after. A node that is in
@@ -22,9 +23,9 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from copy import copy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -34,7 +35,16 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from passlab import limits
-from passlab.atomic_file import atomic_file, checked_path, make_folder, remove_file, write_text
+from passlab.atomic_file import (
+    atomic_file,
+    checked_path,
+    held_folder,
+    made_folder,
+    make_folder,
+    remove_file,
+    unfinished_in,
+    write_text,
+)
 from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError
 from passlab.infer import infer_module
 from passlab.instrument.events import ContextOptions, Event, Rewrites
@@ -42,7 +52,7 @@ from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Expr, Function, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import find_op, op_name
-from passlab.ir.span import Source
+from passlab.ir.span import Source, Span
 from passlab.ir.walk import post_order, rewrite
 from passlab.lab.recordings.event_rows import RecordedError
 from passlab.lab.recordings.recording import RecordedPass, Recording
@@ -56,7 +66,9 @@ from passlab.text.tensor_bytes import decode_tensor, encode_tensor, tensor_of_re
 FORMAT, VERSION, READABLE = "passlab recording", 2, (1, 2)  # version 1 holds all arrays in its metadata
 _INDEX, _META, _ARRAYS, _MODULES = "recording.json", "metadata.json", "arrays.bin", "modules"
 _LARGE = 4096  # bytes from which an array is stored in the file of arrays
+_TRIES = 3  # to read what others save again meanwhile, until they are asked to wait
 _ALIGNMENT = 64  # bytes: mapped arrays begin at cache lines
+_PART = re.compile(r"(?:modules|metadata|arrays)(?:-(\d{1,9}))?(?:\.json|\.bin)?")
 _SECTION = "#[metadata]\n"
 LOST = "(not in the program)"
 
@@ -69,8 +81,6 @@ def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
     target = checked_path(directory)
     if target.exists() and not target.is_dir():
         raise PassError(Diagnostic(f"{target} is a file", hint="name a directory"))
-    if target.is_dir() and any(target.iterdir()) and not (target / _INDEX).is_file():
-        raise PassError(Diagnostic(f"{target} holds other files", hint="name a new directory, or one of a recording"))
     modules: dict[int, tuple[int, IRModule]] = {}
     events: list[dict[str, Any]] = []
     numbers: dict[int, int] = {}
@@ -78,26 +88,32 @@ def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
     for event in [event for run in recording.runs for event in run.walk()] or recording.steps[:1]:
         numbers[id(event)] = len(events)
         events.append({**_event_data(event, numbers, modules), **_rewrite_data(event, lost)})
-    names = _unused_names(target)
-    try:
-        _write_parts(recording, names, modules, events)
-    except BaseException:
-        _remove(names)
-        raise
-    for older in _generations(target):
-        if older.generation != names.generation:
-            _remove(older)
+    with held_folder(make_folder(target)) as is_held:
+        if any(target.iterdir()) and not (target / _INDEX).is_file() and not _is_unfinished(target):
+            message = f"{target} holds other files"
+            raise PassError(Diagnostic(message, hint="name a new directory, or one of a recording"))
+        names = _claimed_names(target)
+        try:
+            _write_parts(recording, names, modules, events)
+        except BaseException:
+            _remove(names)
+            raise
+        for older in _generations(target):
+            if older.generation < names.generation:
+                _remove(older)
+        for path in _unfinished_parts(target) if is_held else ():  # of saves that were killed
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _write_parts(
     recording: Recording, names: _Names, modules: dict[int, tuple[int, IRModule]], events: list[dict[str, Any]]
 ) -> None:
     """Write the parts of a recording under names that no recording uses, and the index that names them last."""
-    make_folder(names.modules)
     arrays = _ArrayWriter(names.arrays)
     meta = MetaWriter(arrays.encode)
     typed, applied, attrs, shared = [], {}, {}, {}
     places: dict[int, tuple[int, int]] = {}
+    spans: dict[int, tuple[int, int]] = {}
     for number, mod in modules.values():
         write_text(names.modules / _file_name(number), HEADER + text_with(meta, mod))
         if mod.attrs:
@@ -107,9 +123,16 @@ def _write_parts(
         nodes = _nodes_in_order(mod)
         if not typed[-1] and (at := [str(at) for at, node in enumerate(nodes) if _has_type_args(node)]):
             applied[str(number)] = " ".join(at)
-        shared[str(number)] = {"nodes": len(nodes), "runs": _shared_runs(places, nodes)}
+        told = [None if id(node) in places else node.span for node in nodes]
+        shared[str(number)] = {
+            "nodes": len(nodes),
+            "runs": _shared_runs(places, nodes),
+            "spans": _shared_runs(spans, told),
+            "no_span": " ".join(str(at) for at, node in enumerate(nodes) if node.span is None),
+        }
         for place, node in enumerate(nodes):
             places.setdefault(id(node), (number, place))
+            spans.setdefault(id(node.span), (number, place))
     with arrays:
         write_text(names.meta, meta.section().removeprefix(_SECTION))
     start = modules[id(recording.input)][0] if id(recording.input) in modules else -1
@@ -158,33 +181,59 @@ class _Names:
         self.modules = target / f"{_MODULES}{suffix}"
         self.meta, self.arrays = (target / f"{path.stem}{suffix}{path.suffix}" for path in (Path(_META), Path(_ARRAYS)))
 
-    def exist(self) -> bool:
-        """Whether a part of this generation is there."""
-        return any(path.exists() for path in (self.modules, self.meta, self.arrays))
-
 
 def _generations(target: Path) -> list[_Names]:
-    """Return the generations whose parts are in a folder; more than one only after a save that was killed."""
-    found = {1}
-    for path in target.iterdir() if target.is_dir() else ():
-        match = re.fullmatch(rf"{_MODULES}-(\d{{1,9}})", path.name)
-        if match:
-            found.add(int(match[1]))
+    """Return the generations of which a folder has parts; more than one only after a save that was killed."""
+    found = set()
+    for path in target.iterdir():
+        if match := _PART.fullmatch(path.name):
+            found.add(int(match[1] or 1))
     return [_Names(target, generation) for generation in sorted(found)]
 
 
-def _unused_names(target: Path) -> _Names:
-    """Return the first generation of which nothing is there."""
-    return next(names for names in (_Names(target, number) for number in itertools.count(1)) if not names.exist())
+def _programs(names: _Names) -> list[Path]:
+    return [path for path in names.modules.iterdir() if re.fullmatch(r"\d{4,}\.relay", path.name)]
+
+
+def _unfinished_parts(target: Path) -> list[Path]:
+    """Return the folders in which parts of a recording are written, or were when their writer was killed."""
+    parts = unfinished_in(target)
+    return [p for p in parts if all(file.name == _INDEX or _PART.fullmatch(file.name) for file in p.iterdir())]
+
+
+def _is_unfinished(target: Path) -> bool:
+    """Whether a folder holds nothing but what a first save left that was killed."""
+    own = {path.name for path in _unfinished_parts(target)}
+    for names in _generations(target):
+        if names.modules.is_dir():
+            if {*_programs(names), *unfinished_in(names.modules)} != {*names.modules.iterdir()}:
+                return False
+            own |= {names.modules.name, names.meta.name, names.arrays.name}
+    return {path.name for path in target.iterdir()} <= own
+
+
+def _claimed_names(target: Path) -> _Names:
+    """Make the folder of a generation above all that were there, and return its names. Raises `FileAccessError`."""
+    # A file system without locks lets two writers in at once: each takes a number of its own.
+    numbers = itertools.count(_last_generation(target) + 1)
+    return next(names for names in (_Names(target, number) for number in numbers) if made_folder(names.modules))
+
+
+def _last_generation(target: Path) -> int:
+    """Return the highest generation that a folder holds or its index names, 0 without one."""
+    there = [names.generation for names in _generations(target)]
+    # An index that no reader takes has no number.
+    with contextlib.suppress(OSError, PasslabError, ValueError, AttributeError, RecursionError):
+        there.append(_valid_index(json.loads(_read_text(target / _INDEX)).get("generation", 1)))
+    return max(there, default=0)
 
 
 def _remove(names: _Names) -> None:
     """Remove the parts of a generation, of which only files with the names of a recording."""
     # What cannot be removed, such as a folder with files of others, is tried again by the next save.
-    for number in itertools.takewhile(lambda n: (names.modules / _file_name(n)).exists(), itertools.count()):
-        with contextlib.suppress(OSError):
-            remove_file(names.modules / _file_name(number))
     with contextlib.suppress(OSError):
+        for path in [*_programs(names), *unfinished_in(names.modules)]:
+            shutil.rmtree(path) if path.is_dir() else remove_file(path)
         names.modules.rmdir()
     with contextlib.suppress(OSError):
         remove_file(names.meta)
@@ -232,11 +281,13 @@ def _nodes_in_order(mod: IRModule) -> list[Expr]:
     return [node for _, function in sorted(mod.items()) for node in post_order(function, seen=seen)]
 
 
-def _shared_runs(places: dict[int, tuple[int, int]], nodes: list[Expr]) -> str:
-    """Return which nodes stand in an earlier program: runs of equal steps, each `AT:PROGRAM:PLACE:LENGTH`."""
+def _shared_runs(places: dict[int, tuple[int, int]], nodes: Sequence[Expr | Span | None]) -> str:
+    """Return which nodes, or spans of nodes, stand in an earlier program: runs of equal steps, each
+    `AT:PROGRAM:PLACE:LENGTH`.
+    """
     runs: list[list[int]] = []
     for at, node in enumerate(nodes):
-        if id(node) not in places:
+        if node is None or id(node) not in places:
             continue
         program, place = places[id(node)]
         last = runs[-1] if runs else [-1, -1, -1, 0]
@@ -310,20 +361,16 @@ def load(directory: str | os.PathLike[str]) -> Recording:
     """Read a recording. Raises `FileAccessError`, `PassError` for invalid files, and errors of parsing its programs."""
     target = checked_path(directory)
     try:
-        index = json.loads(_read_text(target / _INDEX))
-        if index["format"] != FORMAT or index["version"] not in READABLE:
-            raise ValueError(f"its format is {index['format']!r}, version {index['version']!r}")
-        names = _Names(target, _valid_index(index.get("generation", 1)))
-        applied = {int(number): [*map(int, at.split())] for number, at in index.get("type_args", {}).items()}
-        attrs = {int(number): _valid_index(at) for number, at in index.get("attrs", {}).items()}
-        shared = {int(number): value for number, value in index.get("shared", {}).items()}
-        modules = _read_modules(names, [bool(flag) for flag in index["typed"]], applied, attrs, shared)
-        events: list[Event] = []
-        lost: dict[int, Expr] = {}
-        for data in index["events"]:
-            events.append(_read_event(data, events, modules, lost))
-        start = modules[int(index["input"])] if int(index["input"]) >= 0 else None
-        name = str(index["name"])
+        for _ in range(_TRIES):
+            index = _read_text(target / _INDEX)
+            try:
+                return _read(target, index)
+            except OSError:
+                if index == _read_text(target / _INDEX):
+                    raise
+                # It was saved again meanwhile, and the parts that this index names are gone.
+        with held_folder(target, shared=True):
+            return _read(target, _read_text(target / _INDEX))
     except PasslabError:
         raise
     except OSError as error:
@@ -331,7 +378,24 @@ def load(directory: str | os.PathLike[str]) -> Recording:
     # `json` raises `RecursionError` for deeply nested lists.
     except (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise PassError(Diagnostic(f"{target} is not a recording: {type(error).__name__}: {error}")) from None
-    return Recording([e for e in events if e.parent is None and e.status != "input"], start, name)
+
+
+def _read(target: Path, text: str) -> Recording:
+    """Read the recording of an index."""
+    index = json.loads(text)
+    if index["format"] != FORMAT or index["version"] not in READABLE:
+        raise ValueError(f"its format is {index['format']!r}, version {index['version']!r}")
+    names = _Names(target, _valid_index(index.get("generation", 1)))
+    applied = {int(number): [*map(int, at.split())] for number, at in index.get("type_args", {}).items()}
+    attrs = {int(number): _valid_index(at) for number, at in index.get("attrs", {}).items()}
+    shared = {int(number): value for number, value in index.get("shared", {}).items()}
+    modules = _read_modules(names, [bool(flag) for flag in index["typed"]], applied, attrs, shared)
+    events: list[Event] = []
+    lost: dict[int, Expr] = {}
+    for data in index["events"]:
+        events.append(_read_event(data, events, modules, lost))
+    start = modules[int(index["input"])] if int(index["input"]) >= 0 else None
+    return Recording([e for e in events if e.parent is None and e.status != "input"], start, str(index["name"]))
 
 
 def _read_text(path: Path) -> str:
@@ -424,15 +488,15 @@ def _with_shared_nodes(
     own = _nodes_in_order(mod)
     if len(own) != shared[number]["nodes"]:
         return mod
-    same: dict[Expr, Expr] = {}
-    for run in shared[number]["runs"].split():
-        at, program, place, length = map(int, run.split(":"))
-        if min(at, program, place, length) < 0 or program >= number or at + length > len(own):
-            raise ValueError(f"the nodes {run} are not in the programs")
-        if program not in nodes:
-            nodes[program] = _nodes_in_order(modules[program])
-        if len(nodes[program]) == shared[program]["nodes"]:
-            same.update(zip(own[at : at + length], nodes[program][place : place + length], strict=True))
+    file = _file_name(number)
+    fresh = [node.span is not None and node.span.source.name == file for node in own]  # not one of an earlier program
+    for at, older in _places_of(shared[number].get("spans", ""), shared, number, modules, nodes):
+        if fresh[at]:
+            object.__setattr__(own[at], "span", older.span)
+    for at in map(int, shared[number].get("no_span", "").split()):
+        if fresh[at]:
+            object.__setattr__(own[at], "span", None)
+    same = {own[at]: older for at, older in _places_of(shared[number]["runs"], shared, number, modules, nodes)}
     try:
         joined = mod.with_functions({name: _with_nodes(function, same) for name, function in mod.items()})
         joined = infer_module(joined) if is_typed else joined
@@ -440,6 +504,23 @@ def _with_shared_nodes(
         return mod
     other = {n: f for n, f in mod.items() if not structural_equal(f, joined[n], exact=True, by_name=True)}
     return joined.with_functions(other)
+
+
+def _places_of(
+    runs: str, shared: dict[int, Any], number: int, modules: list[IRModule], nodes: dict[int, list[Expr]]
+) -> Iterator[tuple[int, Expr]]:
+    """Yield the index of each node of some runs, and its node in the earlier program."""
+    for run in runs.split():
+        at, program, place, length = map(int, run.split(":"))
+        if min(at, program, place, length) < 0 or program >= number or at + length > shared[number]["nodes"]:
+            raise ValueError(f"the nodes {run} are not in the programs")
+        if program not in nodes:
+            nodes[program] = _nodes_in_order(modules[program])
+        older = nodes[program][place : place + length]
+        if len(nodes[program]) == shared[program]["nodes"]:
+            if len(older) != length:
+                raise ValueError(f"the nodes {run} are not in the programs")
+            yield from enumerate(older, at)
 
 
 def _with_nodes(function: Function, same: dict[Expr, Expr]) -> Function:
@@ -506,7 +587,7 @@ def _read_rewrites(data: dict[str, Any], event: Event, lost: dict[int, Expr]) ->
         if node is None and number in lost:
             return lost[number]
         if node is None:  # a node that was only rebuilt stays one where its other form is lost
-            node = _lost_node(operator) if other is None else copy(other)
+            node = _lost_node(operator) if other is None else _twin(other)
             if number is not None:
                 lost[number] = node
         return node
@@ -541,6 +622,11 @@ def _read_places(data: dict[str, Any], end: str, mod: IRModule) -> list[_Place]:
 def _lost_node(operator: str) -> Expr:
     op = find_op(operator)
     return Var(LOST, None) if op is None else Call(op, ())
+
+
+def _twin(node: Expr) -> Expr:
+    """Return another node with the same fields; `copy` of a node is the node."""
+    return type(node)(**{name: getattr(node, name) for name in node.field_names}, span=node.span)
 
 
 def _valid_index(value: Any) -> int:
