@@ -18,8 +18,11 @@ The file begins with copies of arrays whose axes have another order in memory, t
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import itertools
+import re
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, update_wrapper
 from typing import Any, TypeAlias
@@ -27,9 +30,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from passlab.arguments import checked
-from passlab.errors import AttrsError, Diagnostic, NodeTypeError, did_you_mean
+from passlab.errors import AttrsError, Diagnostic, NodeTypeError, PasslabError, did_you_mean
 from passlab.ir.attrs import REQUIRED, Attrs
-from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem
+from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem, Var
 from passlab.ir.new_nodes import new_op_call
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.op import Op, OpCall, OpPattern, OpSpec, Precision, Relation, declare_op, loaded_op
@@ -198,6 +201,14 @@ def as_expr(value: Any) -> Expr:
     raise not_a_node_error(value)
 
 
+def _operand(spec: OpSpec, at: int, value: Any) -> Expr:
+    try:
+        return as_expr(value)
+    except NodeTypeError:
+        where = f"as `{spec.inputs[at]}` of" if at < len(spec.inputs) else "as operand of"
+        raise not_a_node_error(value, f"an expression {where} `{spec.name}`") from None
+
+
 def field_of(value: Expr, index: int) -> Expr:
     """Return one field of a tuple-valued expression; the field itself if the expression is a tuple literal."""
     return value.fields[index] if isinstance(value, Tuple) else TupleGetItem(value, index)
@@ -206,7 +217,7 @@ def field_of(value: Expr, index: int) -> Expr:
 def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> OpCall:
     """Return a call of an operator with attributes by name. Raises `AttrsError` for wrong names."""
     spec = op.spec
-    operands = tuple([arg if isinstance(arg, Expr) else as_expr(arg) for arg in args])
+    operands = tuple([arg if isinstance(arg, Expr) else _operand(spec, at, arg) for at, arg in enumerate(args)])
     if spec.attrs is not None:
         return new_op_call(op, operands, spec.attrs(**values))
     if values:
@@ -377,16 +388,14 @@ class OpBuilder:
         spec, python = self._spec, self._python
         shared = self._replaced_attributes
         if python is not None:
-            kwargs = self._bind(args, kwargs)
-            for name, parameter in self.__signature__.parameters.items():
-                kwargs.setdefault(name, parameter.default)
-            for name, convert in python.convert.items():
-                kwargs[name] = convert(kwargs[name])
-            if python.prepare is not None:  # before the renaming: it uses the names of the signature
-                shared = {**shared, **(python.prepare(kwargs) or {})}
-            kwargs = self._by_attribute(python, kwargs)
-            if python.dynamic is not None and (result := python.dynamic.call(kwargs, spec.inputs)) is not None:
-                return result
+            given = self._bind(args, kwargs)
+            try:
+                kwargs, more = self._converted(python, given)
+                shared = {**shared, **more}
+                if python.dynamic is not None and (result := python.dynamic.call(kwargs, spec.inputs)) is not None:
+                    return result
+            except Exception as error:
+                raise self._misfit(python, given, error) from error
             args = tuple([kwargs.pop(n) for n in spec.inputs])
         elif kwargs or len(args) != len(spec.inputs):
             kwargs = self._bind(args, kwargs)
@@ -399,13 +408,53 @@ class OpBuilder:
         count = results(result.attrs) if callable(results) else results if results != 1 else None
         return result if count is None else TupleWrapper(result, count)
 
-    @staticmethod
-    def _by_attribute(python: Python, values: dict[str, Any]) -> dict[str, Any]:
-        """Split the values of parameters into inputs and attributes."""
+    def _converted(self, python: Python, given: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any]]:
+        """Return the inputs and attributes by name, and further attributes that share the name of an input."""
+        values, more = dict(given), None
+        for name, parameter in self.__signature__.parameters.items():
+            values.setdefault(name, parameter.default)
+        for name, convert in python.convert.items():
+            values[name] = convert(values[name])
+        if python.prepare is not None:  # before the renaming: it uses the names of the signature
+            more = python.prepare(values)
         for name, target in python.names.items():
             value = values.pop(name)
             values.update(zip(target, value, strict=True) if isinstance(target, tuple) else {target: value})
-        return {**values, **python.fixed}
+        return {**values, **python.fixed}, more or {}
+
+    def _misfit(self, python: Python, given: dict[str, Any], error: Exception) -> PasslabError:
+        """Return the error that names the argument that could not be converted, with what the operator takes.
+
+        It is one whose own conversion fails, or the first without which the conversion succeeds: its default, or a
+        variable, stands for it.
+        """
+        parameters, found = self.__signature__.parameters, next(iter(given))
+        for name in given:
+            default = parameters[name].default
+            try:
+                python.convert.get(name, id)(given[name])
+            except Exception:  # noqa: BLE001 - any error means that it does not fit
+                found = name
+                break
+            with contextlib.suppress(Exception):
+                self._converted(
+                    python, {**given, name: Var(name, None) if default is inspect.Parameter.empty else default}
+                )
+                found = name
+                break
+        if isinstance(error, PasslabError) and re.search(rf"\b{found}\b", str(error)):
+            return error
+        schema = {field.name: field for field in (self._spec.attrs.schema if self._spec.attrs else ())}
+        target, default = python.names.get(found, found), parameters[found].default
+        if isinstance(target, tuple):
+            expected = f"{len(target)} values: {', '.join(target)}"
+        elif target in schema and schema[target].kind:
+            expected = schema[target].kind
+        else:
+            expected = "an expression or a number" if target in self._spec.inputs else f"a value like {default!r}"
+        reason = error.diagnostics[0].message if isinstance(error, PasslabError) else error
+        message = f"`{self._spec.name}`: bad value for `{found}`: {reason}"
+        return NodeTypeError(Diagnostic(message, expected=expected, found=reprlib.repr(given[found])))
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of a call by name. Raises `AttrsError` for a name that the operator does not have."""

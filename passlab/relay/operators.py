@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from passlab.arguments import checked
+from passlab.errors import Diagnostic, NodeValueError
 from passlab.ir.expr import Call, Constant, Expr, Tuple
 from passlab.ir.op import Op, find_op
 from passlab.ir.tuple_wrapper import TupleWrapper
@@ -182,10 +183,12 @@ def segment_sum(data: Expr, segment_ids: Expr, num_segments: int | Expr | None =
         largest = _builder("reshape")(_builder("max")(segment_ids, [0]), [-1])
         count = _builder("add")(largest, one)
     else:
-        static = not isinstance(num_segments, Expr)
-        count = _builder("cast_like")(
-            Constant(np.array([num_segments], np.int32)) if static else num_segments, segment_ids
-        )
+        if not isinstance(num_segments, Expr):
+            if not 0 <= num_segments < 2**31:
+                finding = Diagnostic("`num_segments` of `segment_sum` is a number from 0 on", found=repr(num_segments))
+                raise NodeValueError(finding)
+            num_segments = Constant(np.array([num_segments], np.int32))
+        count = _builder("cast_like")(num_segments, segment_ids)
     rest = _builder("strided_slice")(_builder("shape_of")(data, "int32"), [1], [-1], [1], slice_mode="size")
     rest = _builder("cast_like")(rest, count)
     zeros = _builder("zeros")(_builder("concatenate")((count, rest), 0), "float64")
@@ -222,6 +225,7 @@ def dropout_raw(data: Expr, rate: float = 0.5) -> TupleWrapper:
     return TupleWrapper(Call(op, (data,), op.spec.attrs(rate=rate)), 2)
 
 
+@checked
 def threefry_key(seed: int) -> Constant:
     """Return a new key of the random generator: a constant of ten uint64 with the words of `seed`."""
     state = np.zeros(10, "uint64")
