@@ -152,10 +152,23 @@ def _excerpt(place: SourceLocation | None) -> list[str]:
     ]
 
 
+def cell_in_words(file: str) -> str:
+    """Return the cell of a file that IPython made of it, with its number if IPython knows it; "" for other files."""
+    if "ipython-input" not in file and "ipykernel_" not in file:
+        return ""
+    compiler = getattr(_shell(), "compile", None)
+    label = getattr(compiler, "format_code_name", lambda name: None)(file)
+    number = re.search(r"\[\d+\]", label[1]) if label else None
+    return f"cell {number[0]}" if number else "a cell"
+
+
+def _shell() -> Any:
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+
+
 def _shown(text: str) -> list[str]:
     """The lines of rendered findings for a notebook: what is wrong, and the carets, in bold where it shows colours."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if str(getattr(shell, "colors", "")).lower() == "nocolor" or os.environ.get("NO_COLOR"):
+    if str(getattr(_shell(), "colors", "")).lower() == "nocolor" or os.environ.get("NO_COLOR"):
         return text.split("\n")
     return [f"\x1b[1m{line}\x1b[0m" if _STRONG.match(line) else line for line in text.split("\n")]
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
-from passlab.errors import Diagnostic, PassTypeError
+from passlab.errors import Diagnostic, PassTypeError, cell_in_words
 
 T = TypeVar("T")
 _BUSY = 0.8  # of the time limit: with more processor time than this, the work itself was slow and not the machine
@@ -280,7 +280,8 @@ def _exit_process(thread: int, seconds: float) -> None:
     location = ""
     if frame is not None:
         code = frame.f_code
-        location = f" in `{code.co_name}`, {Path(code.co_filename).name}, line {frame.f_lineno}"
+        file = cell_in_words(code.co_filename) or Path(code.co_filename).name
+        location = f" in `{code.co_name}`, {file}, line {frame.f_lineno}"
     sys.stderr.write(
         f"error: a call in C has not returned after {seconds:g} s{location}\n"
         "help: nothing in Python can stop such code; leave out the pass that makes the call, or fix it\n"

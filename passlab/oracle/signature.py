@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from passlab.errors import PasslabError
+from passlab.errors import PasslabError, cell_in_words
 from passlab.oracle.deadline import Deadline, TimeUpError
 
 # Names of the program, addresses and numbers.
@@ -51,7 +51,8 @@ def raising_line(error: BaseException) -> str:
     if last is None:
         return ""
     code = last.tb_frame.f_code
-    return f"in `{code.co_name}`, {code.co_filename.rsplit('/', 1)[-1]}, line {last.tb_lineno}"
+    file = cell_in_words(code.co_filename) or code.co_filename.rsplit("/", 1)[-1]
+    return f"in `{code.co_name}`, {file}, line {last.tb_lineno}"
 
 
 def same_failure(a: BaseException | None, b: BaseException | None) -> bool:

@@ -409,12 +409,16 @@ def test_a_pass_that_raises_shows_its_error_and_the_frames_of_its_author_once(sh
     shell.run_cell(
         "from passlab import transform\n"
         "@transform.function_pass(opt_level=1)\n"
-        "def broken(func, mod, ctx):\n    body = func.body\n    raise ValueError('no way')\n"
+        "def broken(func, mod, ctx):\n    body = func.body\n    raise ValueError('no way')\n",
+        store_history=True,
     )
+    number = shell.execution_count - 1
     with pytest.raises(ValueError, match="no way") as raised:
         shell.run_line_magic("passes", "net InferType, broken")
     (line,) = raised.value._render_traceback_()
-    assert line == "error: the pass `broken` raised ValueError at cell:5; the recording above shows it"
+    assert (
+        line == f"error: the pass `broken` raised ValueError at cell [{number}], line 5; the recording above shows it"
+    )
     shown = capsys.readouterr().out
     assert shown.count("ValueError: no way") == 1
     assert ">    5 |     raise ValueError('no way')" in shown

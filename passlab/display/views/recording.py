@@ -31,7 +31,7 @@ from passlab.display.views.diffs import DiffView, sentence
 from passlab.display.views.graph import GraphView, graph_view, lay_out_together
 from passlab.display.views.module import is_untyped
 from passlab.display.views.timing import milliseconds, time_bars
-from passlab.errors import PasslabError, counted, visible
+from passlab.errors import PasslabError, cell_in_words, counted, visible
 from passlab.instrument.events import ContextOptions, Event
 from passlab.instrument.statistics import count_module, shown_change
 from passlab.ir.equal import structural_equal
@@ -55,8 +55,14 @@ class UserFrame(NamedTuple):
     text: str
     node: str
 
+    @property
+    def place(self) -> str:
+        """The file and line, as an editor opens them, or the cell and line."""
+        between = ", line " if self.file.startswith(("cell [", "a cell")) else ":"
+        return f"{self.file}{between}{self.line}"
+
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}, in {self.function}"
+        return f"{self.place}, in {self.function}"
 
 
 class FailureView(View):
@@ -97,7 +103,7 @@ class FailureView(View):
     @property
     def place(self) -> str:
         """The innermost line of the user's own code; "" for an error that no such line raised."""
-        return f"{self.frames[-1].file}:{self.frames[-1].line}" if self.frames else ""
+        return self.frames[-1].place if self.frames else ""
 
     def parts(self) -> Iterable[Part]:
         if isinstance(self.error, PasslabError):
@@ -151,8 +157,7 @@ def _user_frames(trace: TracebackType | None) -> Iterator[UserFrame]:
 
 def _file_name(file: str) -> str:
     """A short name of a file; the paths of cells say nothing to a reader."""
-    name = Path(file).name
-    return "cell" if "ipython-input" in file or "ipykernel_" in file else visible(name)
+    return cell_in_words(file) or visible(Path(file).name)
 
 
 def _source(file: str, line: int, frame: FrameType) -> str:
