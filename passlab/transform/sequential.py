@@ -50,6 +50,8 @@ import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from inspect import Parameter, signature
+from types import FunctionType
 from typing import Any, ClassVar, TypeAlias
 
 from passlab import limits
@@ -62,6 +64,8 @@ from passlab.transform.context import PassContext
 from passlab.transform.numeric_contract import combine
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.registry import find_factory, unknown_pass
+
+_PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Sequential(Pass):
@@ -161,15 +165,42 @@ class Sequential(Pass):
 def _check_child(child: Any, number: int, name: str) -> Pass:
     if isinstance(child, Pass):
         return child
-    hint = None
-    if isinstance(child, type) and issubclass(child, Pass):
-        hint = f"write `{child.__name__}()`"
-    elif callable(child):
-        hint = "make it a pass with `transform.module_pass` or `transform.function_pass`"
     actual = child.__name__ if isinstance(child, type) else repr(child) if child is None else type(child).__name__
     raise PassTypeError(
-        Diagnostic(f"element {number} of the pipeline `{name}` is not a pass", expected="Pass", found=actual, hint=hint)
+        Diagnostic(
+            f"element {number} of the pipeline `{name}` is not a pass",
+            expected="Pass",
+            found=actual,
+            hint=_how_to_make_a_pass(child),
+        )
     )
+
+
+def _how_to_make_a_pass(value: Any) -> str | None:
+    """Return how a value that is not a pass becomes one, None for what no pass is made of."""
+    cls = value if isinstance(value, type) else type(value)
+    if isinstance(value, str):
+        return f"write `transform.get_pass({value!r})`"
+    if isinstance(value, type) and issubclass(value, Pass):
+        return f"write `{value.__name__}()`"
+    for kind in ("module", "function"):
+        if hasattr(cls, f"transform_{kind}"):
+            return f"decorate the class with `@transform.{kind}_pass(opt_level=1)`, and write `{cls.__name__}(...)`"
+    if hasattr(cls, "visit"):
+        visit = f"{cls.__name__}().visit(func)" if isinstance(value, type) else "visitor.visit(func)"
+        return f"call `{visit}` in a function with `@transform.function_pass(opt_level=1)`"
+    if isinstance(value, type):
+        return "give the class a method `transform_module(mod, ctx)`, and decorate it with `@transform.module_pass`"
+    if not isinstance(value, FunctionType):
+        return "make it a pass with `transform.module_pass` or `transform.function_pass`" if callable(value) else None
+    needed = [one for one in signature(value).parameters.values() if one.default is one.empty and one.kind in _PLAIN]
+    decorator = {2: "module_pass", 3: "function_pass"}.get(len(needed))
+    if decorator:
+        return f"decorate it with `@transform.{decorator}(opt_level=1)`; if it returns a pass, call it"
+    a_pass = "a pass is `def f(mod, ctx)` with `@transform.module_pass(opt_level=1)`"
+    if not value.__name__.isidentifier():
+        return a_pass
+    return f"call it if it returns a pass: `{value.__name__}({', '.join(one.name for one in needed)})`; {a_pass}"
 
 
 def _report_skipped(child: Pass, context: PassContext, mod: IRModule, parent: PassRun, reason: str) -> None:
@@ -430,15 +461,14 @@ class _Parser:
             return factory
         span = self.span(start, start + len(name))
         if name in self.passes:
-            hint = "decorate it with `@transform.module_pass` or `@transform.function_pass`"
-            kind = type(result).__name__
+            kind = result.__name__ if isinstance(result, type) else type(result).__name__
             raise ParseError(
                 Diagnostic(
                     f"`{name}` is not a pass",
                     span,
                     expected="Pass",
                     found=kind,
-                    hint=hint if callable(result) else None,
+                    hint=_how_to_make_a_pass(result),
                 )
             )
         raise unknown_pass(name, [*(n for n, v in self.passes.items() if _is_pass_or_class(v)), "Sequential"], span)
