@@ -38,7 +38,9 @@ WRITTEN = {
     "api/index": "`help(passlab)` describes the names that one needs first.",
 }
 # Words of questions that stand on every page.
-COMMON = "a an and are be can do does for from how i in is it me my of on or the that this to what where with"
+COMMON = (
+    "a an and are be can do does for from how i in is it me my of on or own the that this to want what where with you"
+)
 
 
 class Section(NamedTuple):
@@ -100,6 +102,8 @@ def answers(question: Sequence[str]) -> list[Section]:
             place = {"how-to": 1.2, "tutorials": 1.1, "develop": 0.6, "api": 0.8}.get(
                 section.page.partition("/")[0], 1.0
             )
+            # Of two headings with the same words of a question, the shorter one is about it.
+            score *= 1 + 0.1 * len(asked & titles[number].keys()) / len(titles[number])
             scores.append((-score * place, number))
     return [every[number] for _, number in sorted(scores)]
 

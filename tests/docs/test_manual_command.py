@@ -69,6 +69,7 @@ def test_sections_are_the_whole_page_and_no_program_is_cut() -> None:
         ("out of memory", "The kernel died, or memory runs out"),
         ("uninstall", "Uninstall passlab"),
         ("quantise a network", "Quantise a network"),
+        ("write my own pass", "Write a pass"),
     ],
 )
 def test_a_question_gets_the_section_that_answers(question: str, heading: str) -> None:
