@@ -43,6 +43,7 @@ from passlab.text.literals import local_text, name_text, quote, scalar_text
 from passlab.text.marks import CLOSE, Annotations, MarkedText, first_mark, without_marks
 from passlab.text.meta_writer import MODULE_ATTRS, OMITTED, MetaWriter
 from passlab.text.naming import NameTable
+from passlab.text.tensor_bytes import enough_memory
 from passlab.text.tokens import Parse, run_nested
 
 DEEPEST = 50
@@ -557,7 +558,8 @@ def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = N
 
     `show_meta_data` appends the section of constants, attributes of the module and other objects without a text form;
     without it a comment says that it is missing. `annotate(expr)` returns the text to print after each expression in
-    place of its type. `spans` also prints the origin of each node. Raises `NodeTypeError` for other objects.
+    place of its type. `spans` also prints the origin of each node. Raises `NodeTypeError` for other objects, and
+    `LimitError` where memory is short.
 
     >>> print(passlab.parse("def @main(%x: float32) { exp(%x) }").astext(show_meta_data=False).strip())
     #[version = "0.0.5"]
@@ -566,13 +568,14 @@ def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = N
     }
     """
     meta = MetaWriter()
-    body = _print(node, meta, annotate, None, spans)
-    if isinstance(node, IRModule) and node.attrs:
-        meta.reference(MODULE_ATTRS, node.attrs)
-    if not meta.objects:
-        return HEADER + body
-    separator = "\n" if body.endswith("\n") else "\n\n"
-    return f"{HEADER}{body}{separator}{meta.section() if show_meta_data else OMITTED}"
+    with enough_memory("the text of this program"):
+        body = _print(node, meta, annotate, None, spans)
+        if isinstance(node, IRModule) and node.attrs:
+            meta.reference(MODULE_ATTRS, node.attrs)
+        if not meta.objects:
+            return HEADER + body
+        separator = "\n" if body.endswith("\n") else "\n\n"
+        return f"{HEADER}{body}{separator}{meta.section() if show_meta_data else OMITTED}"
 
 
 def pretty(node: Any) -> str:

@@ -28,6 +28,7 @@ from passlab.text.meta_writer import UNCONSTRAINED, ObjectGraph
 from passlab.text.metadata import Section
 from passlab.text.program_objects import KINDS
 from passlab.text.records import MetaObject
+from passlab.text.tensor_bytes import enough_memory
 from passlab.text.tokens import Parse, run_nested
 
 Node = dict[str, Any]
@@ -138,9 +139,11 @@ def _name_as_node(fields: dict[str, Any], key: str, nodes: list[Node]) -> None:
 def save_json(node: Any) -> str:
     """Return a module, expression, type, attribute record, span or array, or a tuple or dict of such, as TVM's JSON.
 
-    Inferred types and source locations of nodes are not saved. Raises `NodeTypeError` for other objects.
+    Inferred types and source locations of nodes are not saved. Raises `NodeTypeError` for other objects, and
+    `LimitError` where memory is short.
     """
-    return ProgramGraph(node).json()
+    with enough_memory("the JSON of this program"):
+        return ProgramGraph(node).json()
 
 
 def load_json(json_str: str) -> Any:

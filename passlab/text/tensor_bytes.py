@@ -12,13 +12,14 @@ import binascii
 import math
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from passlab import limits
-from passlab.errors import RunError
+from passlab.errors import Diagnostic, LimitError, RunError
 from passlab.ir.dtypes import dtype_name
 from passlab.op.dtypes import array_dtype
 
@@ -97,3 +98,13 @@ def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
         return array_dtype(name)
     except RunError:
         raise ValueError(f"this tensor has the unknown dtype {name}") from None
+
+
+@contextmanager
+def enough_memory(what: str) -> Iterator[None]:
+    """Raise `LimitError` if the memory does not suffice for the block, which writes weights as text."""
+    try:
+        yield
+    except MemoryError as error:
+        hint = "`show_meta_data=False` leaves the weights out; `Recording.save` and `relay.save_param_dict` write files"
+        raise LimitError(Diagnostic(f"there is not enough memory for {what}", hint=hint)) from error

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from passlab import limits
+from passlab import limits, relay
 from passlab.errors import LimitError, ParseError
 from passlab.text.parser import parse, parse_expr
+from passlab.text.printer import astext
+from passlab.text.program_json import save_json
 
 EXPRESSIONS = [
     # each with its message, the line and column, and a part of the hint
@@ -168,3 +171,17 @@ def test_a_program_must_be_a_string(value: object) -> None:
 def test_a_text_over_a_cap_ends_in_a_limit_error_that_names_it(name: str, cap: int, text: str) -> None:
     with limits.override(**{name: cap}), pytest.raises(LimitError, match=name):
         parse_expr(text)
+
+
+@pytest.mark.parametrize(
+    ("write", "part"),
+    [(save_json, "passlab.text.program_json.ProgramGraph.json"), (astext, "passlab.text.printer.MetaWriter.section")],
+    ids=["JSON", "text"],
+)
+def test_too_little_memory_for_the_weights_is_told(write, part, monkeypatch):
+    def fail(*args):
+        raise MemoryError
+
+    monkeypatch.setattr(part, fail)
+    with pytest.raises(LimitError, match=r"not enough memory for the (text|JSON) of this program"):
+        write(relay.Function([], relay.const(np.zeros(99, "float32"))))
