@@ -180,6 +180,7 @@ def _simplify_arguments(commands: Any) -> None:
     command.add_argument(
         "out", type=Path, nargs="?", help="the file or folder to write; without it, nothing is written"
     )
+    command.add_argument("-o", "--out", type=Path, dest="option_out", metavar="PATH", help="the same as an option")
     command.add_argument(
         "--shape", action="append", default=[], metavar="NAME=DIMS", help="an input's shape, or a size: batch=1"
     )
@@ -213,6 +214,9 @@ def _run_arguments(commands: Any) -> None:
     run.add_argument("--args", type=Path, metavar="FILE", help="arguments, an .npz by name of the parameter")
     run.add_argument(
         "--random", type=arguments.seed, default=0, metavar="SEED", help="the seed of random arguments (default 0)"
+    )
+    run.add_argument(
+        "--shape", action="append", default=[], metavar="NAME=DIMS", help="the shape of a random argument: x=2,3"
     )
     run.add_argument("--executor", default="debug", help="debug, graph, vm, aot or onnxruntime (default debug)")
 
@@ -508,6 +512,9 @@ def _simplify(options: argparse.Namespace) -> int:
 
 def _simplify_models(options: argparse.Namespace) -> int:
     """Make one model smaller, or all models of a folder, and print what was done."""
+    if options.out is not None and options.option_out is not None:
+        raise PassError(Diagnostic("two results are named", found=f"{options.out} and -o {options.option_out}"))
+    out = options.out or options.option_out
     settings = {
         "shape": dict(map(_shape, options.shape)),
         "values": dict(map(_value, options.value)),
@@ -518,10 +525,10 @@ def _simplify_models(options: argparse.Namespace) -> int:
     if not options.model.is_dir():
         small = simplify(options.model, **settings)
         print(small.text())
-        if options.out is not None:
-            small.save(options.out, options.unchecked)
+        if out is not None:
+            small.save(out, options.unchecked)
         return 0 if small.compared.is_right else 1
-    table, failed = simplify_folder(options.model, options.out, options.unchecked, **settings)
+    table, failed = simplify_folder(options.model, out, options.unchecked, **settings)
     print(table)
     return 1 if failed else 0
 
@@ -543,6 +550,9 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     return name, tuple(int(part) for part in dims.split(","))
 
 
+OPEN_SHAPE = "give its shape, as in `--shape x=2,3`, or its value with --args"
+
+
 def _run(options: argparse.Namespace) -> int:
     from passlab.evaluate.samples import random_arguments
     from passlab.executor import create_executor
@@ -551,7 +561,7 @@ def _run(options: argparse.Namespace) -> int:
     function = mod[options.entry]
     names = [param.name_hint for param in function.params]
     if options.args is None:
-        arguments = random_arguments(function, options.random, "give it with --args")
+        arguments = random_arguments(function, options.random, OPEN_SHAPE, dict(map(_shape, options.shape)))
     else:
         arguments = _arrays(options.args, names)
     print(create_executor(options.executor, mod).evaluate(mod.get_global_var(options.entry))(*arguments))

@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from passlab.arguments import check_seed
-from passlab.errors import Diagnostic, RunError
+from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.evaluate.values import Value
-from passlab.ir.expr import Function
+from passlab.ir.expr import Function, Var
 from passlab.ir.types import IncompleteType, TensorType, Type, fold_tuple
 from passlab.op.dtypes import Array, array_dtype
 
 
-def random_arguments(function: Function, seed: int, hint: str | None = None) -> list[Any]:
+def random_arguments(
+    function: Function, seed: int, hint: str | None = None, shapes: Mapping[str, Sequence[int]] = MappingProxyType({})
+) -> list[Any]:
     """Return random values for the parameters of a function, equal for equal seeds.
 
     Each parameter has its own stream, seeded by its position. Floats are uniform with variance 1/fan-in, so that values
-    keep their size through a network; parameters named *var or *gamma are positive; integers are 0 to 9. Raises
-    `RunError`, with `hint`, for a parameter without a static tensor type, and `PassTypeError` for a negative seed.
+    keep their size through a network; parameters named *var or *gamma are positive; integers are 0 to 9. `shapes` are
+    the shapes of parameters with open sizes. Raises `RunError`, with `hint`, for a parameter without a static tensor
+    type, or with another shape, and `PassTypeError` for a negative seed.
     """
     check_seed(seed)
+    names = [param.name_hint for param in function.params]
+    for name in shapes.keys() - {*names}:
+        hint = did_you_mean(name, names) or f"they are {', '.join(names)}"
+        raise RunError(Diagnostic(f"there is no parameter `{name}`", hint=hint))
     return [
-        _random(p.checked_type_ or p.type_annotation, p.name_hint, np.random.default_rng((seed, i)), hint)
+        _random(_with_shape(p, shapes.get(p.name_hint)), p.name_hint, np.random.default_rng((seed, i)), hint)
         for i, p in enumerate(function.params)
     ]
 
 
-def _random(ty: Type | None, name: str, rng: np.random.Generator, hint: str | None) -> Value:
-    return fold_tuple(ty or IncompleteType(), lambda part: _random_tensor(part, name, rng, hint), tuple)
+def _with_shape(param: Var, shape: Sequence[int] | None) -> Type:
+    """Return the type of a parameter with the sizes of a shape."""
+    ty = param.checked_type_ or param.type_annotation or IncompleteType()
+    if shape is None:
+        return ty
+    sizes = ty.shape if isinstance(ty, TensorType) else ()
+    if len(sizes) != len(shape) or any(isinstance(a, int) and a != b for a, b in zip(sizes, shape, strict=True)):
+        raise RunError(Diagnostic(f"%{param.name_hint} has another shape", expected=str(ty), found=str(tuple(shape))))
+    assert isinstance(ty, TensorType)
+    return TensorType(tuple(shape), ty.dtype)
+
+
+def _random(ty: Type, name: str, rng: np.random.Generator, hint: str | None) -> Value:
+    return fold_tuple(ty, lambda part: _random_tensor(part, name, rng, hint), tuple)
 
 
 def _random_tensor(ty: Type, name: str, rng: np.random.Generator, hint: str | None) -> Array:
