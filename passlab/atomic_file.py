@@ -141,6 +141,8 @@ def held_folder(folder: Path, shared: bool = False) -> Iterator[bool]:
             is_held = _locked(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, folder)
             if is_held:  # told, since a process that was forked meanwhile has the file open as well
                 stack.callback(fcntl.flock, handle, fcntl.LOCK_UN)
+        except FileAccessError:
+            raise
         except (ImportError, OSError):
             is_held = False
         yield is_held

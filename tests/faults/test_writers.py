@@ -363,6 +363,18 @@ def test_files_of_others_are_not_taken_for_those_of_a_killed_save(left: str, tmp
         recording(0).save(tmp_path / "net.rec")
 
 
+def test_a_folder_that_cannot_be_looked_at_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(FileAccessError, match="File name too long"):
+        recording(0).save(tmp_path / ("x" * 300))
+
+    def refuse(path: Path) -> Iterator[Path]:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "iterdir", refuse)  # an administrator may list every folder
+    with pytest.raises(FileAccessError, match=r"(?s)Permission denied.*choose another folder"):
+        recording(0).save(tmp_path / "net.rec")
+
+
 def test_a_folder_in_which_another_writes_for_too_long_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("passlab.atomic_file._PATIENCE", 0.05)
     with held_folder(tmp_path), pytest.raises(FileAccessError, match="another process or thread is writing"):

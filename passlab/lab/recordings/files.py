@@ -44,6 +44,7 @@ from passlab.atomic_file import (
     remove_file,
     unfinished_in,
     write_text,
+    writing_error,
 )
 from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError
 from passlab.infer import infer_module
@@ -79,6 +80,15 @@ def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
     `FileAccessError`, after which the folder holds the recording that it held before.
     """
     target = checked_path(directory)
+    try:
+        _save(recording, target)
+    except PasslabError:
+        raise
+    except OSError as error:  # of a name that is too long, or of a folder that may not be listed
+        raise writing_error(target, error) from error
+
+
+def _save(recording: Recording, target: Path) -> None:
     if target.exists() and not target.is_dir():
         raise PassError(Diagnostic(f"{target} is a file", hint="name a directory"))
     modules: dict[int, tuple[int, IRModule]] = {}
