@@ -191,7 +191,7 @@ def write_text(path: str | os.PathLike[str], text: str, errors: str = "strict") 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
     """Create a folder and those above it, unless they exist; return its path. Raises `FileAccessError`."""
-    folder = Path(path)
+    folder = checked_path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

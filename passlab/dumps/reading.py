@@ -347,7 +347,7 @@ def read(path_or_stream: Any, format: str | None = None) -> TextRecording:
     chosen = _format_named(format)
     if isinstance(path_or_stream, (str, os.PathLike)):
         path = Path(path_or_stream)
-        if not path.exists():
+        if not os.path.exists(path):  # noqa: PTH110 - `exists` raises for a name that no file can have
             raise DumpError(Diagnostic(f"there is no file or folder {path}"))
         try:
             if path.is_dir():

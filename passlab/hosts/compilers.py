@@ -256,7 +256,7 @@ def run(words: Sequence[str], seconds: float = SECONDS, environment: Mapping[str
                 env={**os.environ, **(environment or {})},
                 start_new_session=True,
             )
-        except OSError as error:
+        except (OSError, ValueError) as error:  # a word may hold a NUL byte or half a character
             raise DumpError(Diagnostic(f"`{words[0]}` cannot be run: {error}")) from error
         trouble, was_interrupted = "", False
         try:

@@ -189,6 +189,8 @@ def options_of(magic: Any, line: str) -> Any:
     """The options of a line. Raises `UsageError`, with the nearest option for an unknown one, else with an example."""
     try:
         return magic.parser.parse_intermixed_args(arg_split(line))  # options may stand before the pipeline
+    except ValueError as error:  # "No closing quotation"
+        raise UsageError(f"{str(error).lower()}: write a quotation mark as `\\'`, or twice, in {line!r}") from None
     except UsageError as error:
         message = str(error)
         if unknown := _UNKNOWN_OPTION.match(message):
