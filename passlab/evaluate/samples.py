@@ -29,7 +29,7 @@ def random_arguments(
     check_seed(seed)
     names = [param.name_hint for param in function.params]
     for name in shapes.keys() - {*names}:
-        hint = did_you_mean(name, names) or f"they are {', '.join(names)}"
+        hint = did_you_mean(name, names) or f"the parameters are {', '.join(names)}"
         raise RunError(Diagnostic(f"there is no parameter `{name}`", hint=hint))
     return [
         _random(_with_shape(p, shapes.get(p.name_hint)), p.name_hint, np.random.default_rng((seed, i)), hint)

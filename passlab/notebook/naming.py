@@ -190,7 +190,7 @@ def options_of(magic: Any, line: str) -> Any:
     try:
         return magic.parser.parse_intermixed_args(arg_split(line))  # options may stand before the pipeline
     except ValueError as error:  # "No closing quotation"
-        raise UsageError(f"{str(error).lower()}: write a quotation mark as `\\'`, or twice, in {line!r}") from None
+        raise UsageError(f"{str(error).lower()}: close it, or write `\\'` for the mark itself") from None
     except UsageError as error:
         message = str(error)
         if unknown := _UNKNOWN_OPTION.match(message):

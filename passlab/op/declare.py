@@ -448,10 +448,10 @@ class OpBuilder:
         target, default = python.names.get(found, found), parameters[found].default
         if isinstance(target, tuple):
             expected = f"{len(target)} values: {', '.join(target)}"
-        elif target in schema and schema[target].kind:
-            expected = schema[target].kind
+        elif target in self._spec.inputs:
+            expected = "an expression, a number or a list of numbers"
         else:
-            expected = "an expression or a number" if target in self._spec.inputs else f"a value like {default!r}"
+            expected = (target in schema and schema[target].kind) or f"a value like {default!r}"
         reason = error.diagnostics[0].message if isinstance(error, PasslabError) else error
         message = f"`{self._spec.name}`: bad value for `{found}`: {reason}"
         return NodeTypeError(Diagnostic(message, expected=expected, found=reprlib.repr(given[found])))

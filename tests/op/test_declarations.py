@@ -202,7 +202,7 @@ def test_relays_python_signatures() -> None:
 
 
 def test_a_face_refuses_what_is_no_expression() -> None:
-    with pytest.raises(TypeError, match="an expression is needed"):
+    with pytest.raises(TypeError, match="an expression as `data` of `exp` is needed"):
         Op.get("exp").spec.builder(3)  # type: ignore[misc]
     with pytest.raises(TypeError):
         Op.get("exp").spec.builder()  # type: ignore[misc]

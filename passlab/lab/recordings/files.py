@@ -526,11 +526,8 @@ def _places_of(
             raise ValueError(f"the nodes {run} are not in the programs")
         if program not in nodes:
             nodes[program] = _nodes_in_order(modules[program])
-        older = nodes[program][place : place + length]
         if len(nodes[program]) == shared[program]["nodes"]:
-            if len(older) != length:
-                raise ValueError(f"the nodes {run} are not in the programs")
-            yield from enumerate(older, at)
+            yield from zip(range(at, at + length), nodes[program][place : place + length], strict=True)
 
 
 def _with_nodes(function: Function, same: dict[Expr, Expr]) -> Function:
