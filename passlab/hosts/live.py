@@ -2,7 +2,8 @@
 
 A thread copies the pipe to a file. The main thread reads that file again and again, prints the steps that are new, and
 gives them to the page, which asks for them. Reading takes at most a tenth of the time. Nothing leaves this computer:
-the server listens on 127.0.0.1 alone, and answers only to an address that is hard to guess.
+the server listens on 127.0.0.1 alone, and answers only to an address that is hard to guess. At the end the browser
+keeps the page, so that it can be loaded again after the server has gone.
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ INTERVAL = 0.3  # seconds between two looks at the file, at least
 SHARE = 10  # of the time that reading may take: one in ten
 PATIENCE = 20.0  # seconds that an answer waits for news
 LINGER = 5.0  # seconds that the server waits at the end for a page that it has shown
+KEEP = """const page = self.registration.scope;
+self.addEventListener("install", (event) => event.waitUntil(caches.open(page).then((cache) => cache.add(page))));
+self.addEventListener("fetch", (event) => event.respondWith(
+  fetch(event.request).catch(async () => (await caches.match(page)) ?? Response.error())));
+"""
+KEPT = 2.0  # seconds that the server waits for the browser to fetch what it keeps
 INTERRUPTED = "the pipe was not read to its end: passlab was interrupted"
 
 
@@ -61,6 +68,7 @@ class News:
 
     def __init__(self) -> None:
         self.version, self.ended, self.shown = 0, False, 0  # `shown` is the newest one that a page has
+        self.is_kept = False  # whether a browser has the last page as a whole
         self.changed = threading.Condition()
         self._recording: TextRecording | None = None
         self._data: tuple[int, Any] = (0, None)
@@ -76,13 +84,14 @@ class News:
         with self.changed:
             self.changed.wait_for(lambda: self._recording is not None)
             assert self._recording is not None
+            self.is_kept = self.ended and self.shown == self.version
             self.shown = self.version
-            return document(text_recording_view(self._recording), live=0 if self.ended else self.version)
+            return document(text_recording_view(self._recording), live=self.version)
 
     def after(self, version: int) -> dict[str, Any]:
         """Return the data of a newer recording than that with a number; none if none comes for a while."""
         with self.changed:
-            self.changed.wait_for(lambda: self.version > version, PATIENCE)
+            self.changed.wait_for(lambda: self.version > version or self.ended, PATIENCE)
             self.shown = self.version
             if self.version <= version or self._recording is None:
                 return {"version": version, "ended": self.ended}
@@ -94,6 +103,7 @@ class News:
 def serve(news: News) -> tuple[ThreadingHTTPServer, str]:
     """Start a server of a page on this computer; return it and the address of the page."""
     path = f"/{secrets.token_urlsafe(16)}/"
+    known = (path, path + "data", path + "keep.js")
 
     class Handler(BaseHTTPRequestHandler):
         """Answers for one page and its data."""
@@ -101,8 +111,11 @@ def serve(news: News) -> tuple[ThreadingHTTPServer, str]:
         def do_GET(self) -> None:
             asked = urlsplit(self.path)
             host = self.headers.get("Host", "")
-            if host != f"127.0.0.1:{self.server.server_port}" or asked.path not in (path, path + "data"):  # type: ignore[attr-defined]
+            if host != f"127.0.0.1:{self.server.server_port}" or asked.path not in known:  # type: ignore[attr-defined]
                 self.send_error(404)
+                return
+            if asked.path == path + "keep.js":
+                self._answer(KEEP, "text/javascript")
                 return
             if asked.path == path:
                 self._answer(news.page(), "text/html")
@@ -191,7 +204,10 @@ def _print_steps(recording: TextRecording, printed: int, ended: bool) -> int:
 
 
 def _linger(news: News) -> None:
-    """Wait a little for a page that has not got the last recording yet."""
+    """Wait a little for a page that has not got the last recording yet, and for its browser, which keeps it."""
     end = time.monotonic() + LINGER
     while news.shown < news.version and time.monotonic() < end:
+        time.sleep(0.05)
+    end = time.monotonic() + KEPT
+    while not news.is_kept and time.monotonic() < end:
         time.sleep(0.05)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tarfile
 
 import pytest
@@ -264,3 +267,26 @@ def _unpacked(tmp_path):
     with tarfile.open(corpus.DATA.parent / "located" / "triton-stages.tar.gz") as archive:
         archive.extractall(tmp_path / "stages", filter="data")
     return tmp_path / "stages"
+
+
+def test_the_page_of_a_pipe_can_be_loaded_again_after_the_pipe_has_ended(chrome):
+    """While the compiler runs it has the steps so far; then the browser has kept it, and no server is needed."""
+    step = "*** IR Dump After NAME on f ***\ndefine i32 @f(i32 %x) {\n  ret i32 %x\n}\n"
+    words = [sys.executable, "-m", "passlab", "dump", "-", "--open"]
+    environment = {**os.environ, "BROWSER": "true"}
+    with subprocess.Popen(words, env=environment, stdin=-1, stdout=-1, stderr=-1) as command:
+        address = command.stderr.readline().decode().split()[-1]
+        command.stdin.write("".join(step.replace("NAME", name) for name in ("sroa", "gvn", "dce")).encode())
+        command.stdin.flush()
+        page = chrome.new_page(viewport={"width": 1400, "height": 850})
+        page.goto(address)
+        page.reload()
+        expect(page.locator(".pl-pass-name")).to_have_text(["sroa", "gvn", "dce"])
+        command.stdin.write(step.replace("NAME", "licm").encode())
+        command.stdin.close()
+        expect(page.locator(".pl-pass-name")).to_have_text(["sroa", "gvn", "dce", "licm"])
+        assert command.wait(30) == 0
+    for _ in range(2):
+        page.reload()
+        expect(page.locator(".pl-pass-name")).to_have_text(["sroa", "gvn", "dce", "licm"])
+    page.close()

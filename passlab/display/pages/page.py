@@ -67,6 +67,7 @@ for (let version = state.live; version; ) {
     const answer = await (await fetch("data?since=" + version)).json();
     if (answer.data) model.set("data", answer.data);
     version = answer.ended ? 0 : answer.version;
+    if (answer.ended) await navigator.serviceWorker?.register("keep.js"); // it shows the page after the server has gone
   } catch { version = 0; } // the server has gone: what is here stays
 }
 }"""
@@ -146,7 +147,7 @@ def document(view: View, answers: Answers | None = None, more: Iterable[Markup] 
     return _PAGE.format(
         title=escape(view.page_title),
         paper=_PAPER,
-        connect=" connect-src 'self';" if live else "",
+        connect=" connect-src 'self'; worker-src 'self';" if live else "",
         style=style(),
         state=state.replace("<", "\\u003c"),  # a name with `</script>` would end the element
         script=code,
