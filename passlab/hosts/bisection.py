@@ -115,7 +115,11 @@ def bisect(
     if not parsed.tool.limit:
         raise DumpError(Diagnostic(f"{parsed.program} has no counter of its passes", hint=_COUNTERLESS))
     with tempfile.TemporaryDirectory() as folder:
-        return Trials(parsed, check, Path(folder), seconds).search(by)
+        trials = Trials(parsed, check, Path(folder), seconds)
+        if not trials.can_count:
+            what = f"{parsed.program} has no counter of its passes: MLIR counts them since version 17"
+            raise DumpError(Diagnostic(what, hint=_COUNTERLESS))
+        return trials.search(by)
 
 
 class Trials:
@@ -146,8 +150,21 @@ class Trials:
         options = command.llvm(limit) if number >= 0 else []
         return [*words[: command.at + 1], *options, *words[command.at + 1 :]]
 
+    @cached_property
+    def can_count(self) -> bool:
+        """Whether this version of the tool has the counter."""
+        if not self.command.tool.rewrites:
+            return True
+        done = run([*self.command.words[: self.command.at + 1], "--help-hidden"], self.seconds)
+        done.err.close()
+        return self.command.tool.limit.partition("=")[0].encode() in done.out
+
     def attempt(self, number: int, source: str = "") -> Trial:
-        """Run the first passes, and check the output."""
+        """Run the first passes, and check the output; without a counter and passes, the output is the input."""
+        if not number and not self.can_count:
+            given = Path(source or self.command.input)
+            text = given.read_text("utf-8", "surrogateescape")
+            return Trial(0, self.check is None or ask(self.check, text, given, self.seconds), "", text)
         path = self.folder / f"out{number}{self.ending}"
         path.unlink(missing_ok=True)
         done = run(self.words(number, str(path), source), self.seconds)
