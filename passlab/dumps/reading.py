@@ -421,12 +421,7 @@ def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
         return chosen.read_stream(source)
     if chosen is None:
         notes = [source.note] if source.note else []
-        head = decode(source.read(0, 4000))
-        first = next((line.strip() for line in head.split("\n") if line.strip()), "")
-        if "\0" in head:
-            notes.append("it has bytes that are not of a text")
-        elif first:
-            notes.append(f"its first line is: {first[:200]}")  # perhaps the compiler says why it printed no dump
+        notes += _why_no_dump(source.name, decode(source.read(0, 4000)))
         scan = Scan([], [Excerpt(source, (0, source.size))] if source.size else [], notes)
         return _recording(Format("text", TEXT, Traits()), scan, source.name, source.size)
     if chosen.stream is None:
@@ -438,6 +433,41 @@ def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
     if source.is_narrow:
         doubt_texts(recording.steps, "the lines of the dump are cut off or wrapped")
     return recording
+
+
+# What is no dump, by the ending of its name or by its text: what it is, and what records its passes.
+_PROGRAMS = (
+    ("LLVM IR", (".ll", ".bc"), r"^(?:; ModuleID = |define [^\n]*\{$|target triple = )", "opt -O2 {}"),
+    ("Triton's IR", (".ttir", ".ttgir"), r"\btt\.func\b", "triton-opt ... {}"),
+    ("MLIR", (".mlir", ".stablehlo"), r"^(?:builtin\.)?module\b[^\n]*\{$|^func\.func ", "mlir-opt --canonicalize {}"),
+    ("C or C++", (".c", ".cc", ".cpp", ".cxx"), r"^#include [<\"]", "clang -O2 -c {}"),
+    ("PTX", (".ptx",), r"^\.version \d", "recorders.triton.record(kernel, signature)"),
+    ("Python", (".py", ".ipynb"), r"^(?:import \w|from [\w.]+ import )", "recorders.torch.record(function, *inputs)"),
+)
+
+
+def _why_no_dump(name: str, head: str) -> list[str]:
+    """Return what a text without a heading of a pass is, and what to do."""
+    if not head.strip():
+        return [
+            "it is empty; compilers print their passes to standard error: `2> dump.txt`, or `2>&1 | passlab dump -`"
+        ]
+    if "\0" in head:
+        return ["it has bytes that are not of a text"]
+    first = next(line.strip() for line in head.split("\n") if line.strip())
+    notes = [f"its first line is: {first[:200]}"]  # perhaps the compiler says why it printed no dump
+    by_name = [one for one in _PROGRAMS if name.endswith(one[1])]
+    for what, _, text, command in by_name or _PROGRAMS:
+        if by_name or re.search(text, head, re.MULTILINE):
+            call = command.format(name if by_name else "FILE")
+            is_python = call.startswith("recorders.")
+            how = (
+                f"`passlab.{call}`"
+                if is_python
+                else f"`passlab host record {call}`, or `passlab.hosts.record` in Python"
+            )
+            return [*notes, f"it is a program ({what}), not a dump; to record its passes: {how}"]
+    return notes
 
 
 def detect(source: DumpSource) -> Format | None:

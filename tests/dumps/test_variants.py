@@ -399,3 +399,25 @@ def test_two_texts_without_a_program_prove_nothing():
     mlir = "".join(f"// -----// IR Dump Before {name} ('builtin.module' operation) //----- //\n?\n" for name in "ABC")
     for text in (llvm, mlir, mlir.replace("Before B", "After A")):
         assert {step.verdict for step in read(text.encode())} == {"unknown"}
+
+
+# ---------------------------------------------------------------- what is no dump
+@pytest.mark.parametrize(
+    ("name", "text", "advice"),
+    [
+        ("x.ll", "define i32 @f() {\n  ret i32 0\n}\n", "`passlab host record opt -O2 x.ll`"),
+        ("out.txt", "; ModuleID = 'x.c'\n", "`passlab host record opt -O2 FILE`"),
+        ("x.mlir", "func.func @f() {\n}\n", "`passlab host record mlir-opt --canonicalize x.mlir`"),
+        ("x.cpp", "int main() { return 0; }\n", "`passlab host record clang -O2 -c x.cpp`"),
+        ("x.ptx", "//\n.version 8.0\n", "`passlab.recorders.triton.record(kernel, signature)`"),
+        ("x.py", "print(1)\n", "`passlab.recorders.torch.record(function, *inputs)`"),
+        ("x.txt", "\n \n", "standard error: `2> dump.txt`"),
+    ],
+)
+def test_a_program_is_no_dump_and_what_records_it_is_said(name, text, advice, tmp_path, capsys):
+    (tmp_path / name).write_text(text)
+    recording = read(tmp_path / name)
+    assert not recording.steps
+    assert any(advice in note for note in recording.notes), recording.notes
+    main(["dump", str(tmp_path / name)])
+    assert advice in capsys.readouterr().out.replace("\n", " ")

@@ -55,9 +55,10 @@ class TorchRecording(TextRecording):
 
     # ------------------------------------------------------------ records
     def record(self, number: int) -> Record:
-        """Return a record by its number, from 1 on."""
+        """Return a record by its number, from 1 on. Raises `DumpError` for another number."""
         if not 1 <= number <= len(self.records):
-            raise IndexError(f"record {number} of a recording with records 1 to {len(self.records)}")
+            hint = f"the log has the records 1 to {len(self.records)}" if self.records else "the log has no record"
+            raise DumpError(Diagnostic(f"there is no record {number}", hint=hint))
         return self.records[number - 1]
 
     def record_table(self) -> Table:
