@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from passlab import limits
 from passlab.dumps import verdicts
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
-from passlab.dumps.extents import extent_of
+from passlab.dumps.consistency import is_consistent
+from passlab.dumps.extents import extent_of, is_torn
 from passlab.dumps.gaps import Gaps
 from passlab.dumps.language import HEAD, LANGUAGES, WHOLE, Language
 from passlab.dumps.llvm import without_slots
@@ -48,6 +49,7 @@ class _OpenPass:
     children: list[int] = field(default_factory=list)
     other: list[Excerpt] = field(default_factory=list)  # what was printed since it began
     names: tuple[str, ...] = ()  # the paths of its units in the program
+    tears: int = 0  # how often lines were missing before it
 
 
 class Assembly:
@@ -67,6 +69,8 @@ class Assembly:
         self._last_names: dict[str, tuple[int, int]] = {}
         self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._clean: set[int] = set()  # digests of whole bodies without other output
+        self._broken: set[int] = set()  # digests of parts from which something is missing
+        self._sound = 0  # the number of all others
         self._inside: list[Excerpt] = []  # other output in the last body,
         self._printed: list[Excerpt] = []  # and since its end
         self.prints: list[tuple[int, str, Excerpt]] = []  # of MLIR: the step, the path and the text of each body
@@ -75,6 +79,8 @@ class Assembly:
         self._open: list[_OpenPass] = []
         self._orphans: list[_OpenPass] = []
         self.gaps = Gaps()
+        self.tears = 0  # the places so far where lines of the dump are missing
+        self._is_torn = False  # whether such a place follows the last banner
         self.inside: dict[int, int] = {}  # of a dump of begins: the index of a pass, and the step that runs it
 
     def run(self) -> None:
@@ -95,11 +101,14 @@ class Assembly:
                 self._handle_before(banner, body)
             else:
                 self._handle_after(banner, body)
+            if self._is_torn:
+                self.gaps.tear(len(self.steps))
+                self.tears, self._is_torn = self.tears + 1, False
         self._close_open()
         if self._paths:
             for step in self.steps:
                 step.names = tuple([self._paths.get(name, name) for name in step.names])
-        verdicts.settle(self.steps, self.traits, self.units)
+        verdicts.settle(self.steps, self.traits, self.units, self.tears > 0)
 
     def append(self, part: Assembly, phase: str) -> None:
         """Append the steps and units of another program."""
@@ -135,7 +144,8 @@ class Assembly:
             if extent.spans == (0, len(raw)):
                 self._clean.update([clean] if whole else [])
             else:
-                self._leave_out(banner, extent.spans)
+                is_cut = self._leave_out(banner, extent.spans)
+                whole = False if is_cut or (extent.whole is None and self._is_torn) else whole
         spans = banner.spans()
         form = "diff after" if banner.scope == DIFF else banner.form
         plain = spans == (banner.body, banner.end)
@@ -143,19 +153,22 @@ class Assembly:
         data = FORMS[form](b"".join(parts))
         compared = without_slots(data) if banner.language == "mir" else data.strip()
         piece = Excerpt(banner.source, spans, hash(compared), form, data.count(b"\n"))
-        if banner.scope == FRAGMENT:
-            return Body(piece, (), (), piece.digest, whole)
         key = (piece.digest, banner.unit if banner.scope != MODULE else "", banner.phase)
-        entry = self._bodies.get(key)
+        entry = self._bodies.get(key) if banner.scope != FRAGMENT else ((), ())
         if entry is None:
             entry = self._bodies[key] = self._units_of_body(banner, data, piece, plain)
+        if whole is not False and not self._broken.isdisjoint(one.digest for one in entry[1]):
+            whole = False
+        self._is_torn = self._is_torn or whole is False
         return Body(piece, *entry, piece.digest, whole)
 
-    def _leave_out(self, banner: Banner, spans: tuple[int, ...]) -> None:
+    def _leave_out(self, banner: Banner, spans: tuple[int, ...]) -> bool:
         """Make all but some ranges of a body other output: of its pass, and behind a program after a pass of the next.
 
-        What stands behind a program before a pass was printed while that pass ran.
+        What stands behind a program before a pass was printed while that pass ran. Returns whether lines of the
+        program itself are missing.
         """
+        is_cut = False
         edges = [banner.body, *[banner.body + at for at in spans], banner.end]
         banner.holes = tuple(edges)
         for start, end in zip(edges[::2], edges[1::2], strict=True):
@@ -168,6 +181,9 @@ class Assembly:
                 self.crash = match[0].decode("utf-8", "surrogateescape")
             ends_body = end == banner.end and bool(spans)
             (self._printed if ends_body else self._inside).append(piece)
+            if is_torn(data, banner.language or self.language.name):
+                self._is_torn, is_cut = True, is_cut or not ends_body
+        return is_cut
 
     def _units_of_body(
         self, banner: Banner, data: bytes, whole: Excerpt, plain: bool
@@ -185,6 +201,12 @@ class Assembly:
                 part = _excerpt_of_part(banner, whole.spans, cuts, whole.form)
             part.digest = hash(text)
             names.append(self._unit_name(name, banner))
+            if (part.digest, part.form) not in self._pieces and not self.scan.is_live and not whole.form:
+                shown = data[cuts[0] : cuts[-1]] if name else b"".join([data[a:b] for a, b in _span_pairs(cuts)])
+                if is_consistent(name, shown, language.name):
+                    self._sound += 1
+                elif len(self._broken) <= self._sound + 1:  # else the language has what is not known here
+                    self._broken.add(part.digest)
             pieces.append(self._pieces.setdefault((part.digest, part.form), part))  # equal texts are one object
         key = tuple(names)
         return self._names.setdefault(key, key), tuple(pieces)
@@ -212,7 +234,7 @@ class Assembly:
     def _handle_before(self, banner: Banner, body: Body | None) -> None:
         if self.input is None and not self.steps and not self._open and body is not None:
             self.input = body
-        begun = _OpenPass(banner, body, other=self._inside + self._printed)
+        begun = _OpenPass(banner, body, other=self._inside + self._printed, tears=self.tears)
         if body is not None and banner.scope != FRAGMENT and body.whole is not False:
             begun.names, is_ambiguous = self._named_in_program(body, banner)
             if not is_ambiguous:
@@ -250,7 +272,7 @@ class Assembly:
                 step.names = self._shared(tuple([begun.names[0] + name.removeprefix(root) for name in body.names]))
             else:
                 step.names, step.ambiguous = self._named_in_program(body, banner)
-        verdicts.judge(step, body, before, self)
+        verdicts.judge(step, body, before, self, begun is not None and begun.tears < self.tears)
         verdicts.note_gap(step, self)
         if body is not None and banner.scope != FRAGMENT and body.whole is not False and not step.ambiguous:
             self._update_units(body, step.names, step.number, banner, step.since)
@@ -356,7 +378,7 @@ class Assembly:
                 unit = self.units[name] = Unit(name, banner.language or self.language.name)
             # A text before a pass was there since the step after the last one that printed the unit.
             first = min(number, unit.last_seen + 1) if unit.pieces else number
-            first = first if since is None else min(since, self.gaps.since(name, unit) or since)
+            first = min(first if since is None else since, self.gaps.since(name, unit) or number)
             is_other = unit.put(number, piece, first)
             is_new = is_new or (is_other and not name.endswith(HEAD))
         # A text before a pass is mostly that after the pass before it, in which the aliases are those of the program.
@@ -433,8 +455,12 @@ class Assembly:
         self.units.clear()
         self.prints.clear()
         self._last_names.clear()
-        for begun, body in pairs:
-            step = self._step_between(begun, body, are_whole)
+        self.gaps, tears = Gaps(), 0
+        for begun, following in pairs:
+            if begun.tears > tears:
+                self.gaps.tear(len(self.steps))
+            tears = begun.tears
+            step = self._step_between(begun, following, are_whole)
             if begun.body is not None and not self.steps:
                 self.input = begun.body
             if begun.body is not None and begun.banner.scope != FRAGMENT and begun.body.whole is not False:
@@ -446,19 +472,19 @@ class Assembly:
             verdicts.judge_inside(self.steps, self.units)
 
     @staticmethod
-    def _with_next_text(waiting: list[_OpenPass]) -> list[tuple[_OpenPass, Body | None]]:
-        following: dict[str, Body | None] = {}
+    def _with_next_text(waiting: list[_OpenPass]) -> list[tuple[_OpenPass, _OpenPass | None]]:
+        following: dict[str, _OpenPass] = {}
         pairs = []
         # Backwards, so that the next text of a unit is known where a pass on it begins.
         for begun in reversed(waiting):
             unit = begun.banner.unit
             pairs.append((begun, following.get(unit)))
             if begun.body is not None and begun.banner.scope != FRAGMENT:
-                following[unit] = begun.body
+                following[unit] = begun
         return pairs[::-1]
 
     @staticmethod
-    def _with_next_program(waiting: list[_OpenPass]) -> list[tuple[_OpenPass, Body | None]]:
+    def _with_next_program(waiting: list[_OpenPass]) -> list[tuple[_OpenPass, _OpenPass | None]]:
         """Return each pass with the program before the next one that does not run inside it."""
         pairs = []
         for at, begun in enumerate(waiting):
@@ -466,7 +492,7 @@ class Assembly:
             while following < len(waiting) and verdicts.may_run_inside(waiting[following].banner, begun.banner):
                 begun.children.append(following)
                 following += 1
-            pairs.append((begun, waiting[following].body if following < len(waiting) else None))
+            pairs.append((begun, waiting[following] if following < len(waiting) else None))
         return pairs
 
     def _begun_step(self, begun: _OpenPass) -> Step:
@@ -479,9 +505,10 @@ class Assembly:
         step.other = tuple(begun.other)
         return step
 
-    def _step_between(self, begun: _OpenPass, body: Body | None, is_whole: bool) -> Step:
+    def _step_between(self, begun: _OpenPass, following: _OpenPass | None, is_whole: bool) -> Step:
         """Return the step of a pass from the text before it and, if there is one, the text after it."""
         step = self._begun_step(begun)
+        body = following.body if following is not None else None
         if body is not None:
             step.after_body, step.names, step.pieces = body.piece, body.names, body.pieces
             step.digest = body.numbers
@@ -492,8 +519,8 @@ class Assembly:
             self.inside[child] = step.number
         step.parent = self.inside.get(len(self.steps), 0)
         is_cut = any(one is not None and one.whole is False for one in (body, begun.body))
-        if is_cut:
-            step.verdict, step.note = "unknown", verdicts.CUT_OFF
+        if is_cut or (following is not None and begun.tears < following.tears):
+            step.verdict, step.note = "unknown", verdicts.CUT_OFF if is_cut else verdicts.TORN
         elif both is not None and not (both[0].piece.size or both[1].piece.size):
             step.verdict, step.note = "unknown", verdicts.NO_PROGRAM
         elif body is None:

@@ -17,8 +17,8 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Callable
-from itertools import zip_longest
+from collections.abc import Callable, Iterator
+from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from passlab.dumps.banner import DIFF, FRAGMENT, Banner
@@ -55,6 +55,48 @@ def extent_of(data: bytes, banner: Banner, language: str) -> Extent:
         return extent
     is_cut = not extent.spans or (language == "python" and not _parses(extent, data))  # the dump ends here
     return Extent(extent.spans, False) if is_cut else extent
+
+
+_LOSS = (
+    *(b"truncat", b"omit", b"skip", b"elid", b"clipp", b"trimm", b"suppress", b"hidden", b"snip", b"exceed"),
+    *(b"cut off", b"too long", b"too large", b"too big", b" more "),
+)
+_LOST = re.compile(rb"\b(?:logs?|output|lines?|(?:kilo|mega)?bytes?|[km]i?b|char(?:acter)?s|messages?|content)\b")
+_MARK = re.compile(rb"\W*(?:\.\.\.|\xe2\x80\xa6|(?:truncated|omitted|skipped|clipped|trimmed|snip|cut))\W*")
+_CLOSINGS = {"llvm": b"}", "mlir": b"}", "mir": b"# End machine code"}
+_HALF = re.compile(  # of a heading
+    rb"(?m)^(?:[;#] )?\*\*\* IR [^\n]*$|^// -----// IR Dump [^\n]*$|(?: \*\*\*:?| //----- //)$"
+)
+
+
+def is_torn(data: bytes, language: str) -> bool:
+    """Whether other output shows that lines of a dump are missing.
+
+    It says so, or closes what it did not open, or has half a heading.
+    """
+    if (b"***" in data or b"-----" in data) and _HALF.search(data):
+        return True
+    closing, is_open = _CLOSINGS.get(language, b"\0"), 0
+    if b"\n" + closing in data:
+        for line, following in pairwise(data.split(b"\n")):
+            is_open += line.endswith(b"{") - following.startswith(closing)
+            # A brace without a line of a program above it may be of anything.
+            if is_open < 0 and (closing != b"}" or line.startswith((b" ", b"\t", b"^"))):
+                return True
+    return any(_says_loss(line) for line in _lines_of_loss(data.lower()))
+
+
+def _lines_of_loss(data: bytes) -> Iterator[bytes]:
+    """Yield the lines that have a word for what is left out, or dots."""
+    if any(word in data for word in (*_LOSS, b"...", b"\xe2\x80\xa6", b"[cut")):
+        yield from (line.strip() for line in data.split(b"\n") if 3 <= len(line) < 300)
+
+
+def _says_loss(line: bytes) -> bool:
+    """Whether a line of a tool says that it left out others: `... 1234 lines omitted ...`, `[truncated]`, `[...]`."""
+    if _MARK.fullmatch(line):
+        return True
+    return any(word in line for word in _LOSS) and _LOST.search(line) is not None
 
 
 def _joined(data: bytes, spans: list[int], whole: bool | None) -> Extent:

@@ -6,12 +6,12 @@
     *** IR Dump After InstCombinePass on f ***                f is known; its change may be of LoopRotatePass
 
 A gap ends where the unit is printed again. Until then its latest text is not shown as that after a step, and blame
-gives a range.
+gives a range. Where lines of the dump are missing, any pass may be among them: a gap of every unit.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 
 from passlab.dumps.step import Step, Unit
@@ -26,11 +26,21 @@ class Gaps:
     def __init__(self) -> None:
         self._steps: dict[str, list[int]] = {}
         self._function = EVERY  # the last one that a pass ran on: a loop without the name of its function is in it
+        self._tears: list[int] = []  # the steps after which lines of the dump are missing
 
     def add(self, step: Step) -> None:
         """Add a step that prints no text of what it may have changed."""
         for name in self._names(step):
             self._steps.setdefault(name, []).append(step.number)
+
+    @property
+    def torn(self) -> int:
+        """The last step after which lines of the dump are missing, -1 without one."""
+        return self._tears[-1] if self._tears else -1
+
+    def tear(self, number: int) -> None:
+        """Note that lines of the dump are missing after a step."""
+        self._tears.append(number)
 
     def visit(self, step: Step) -> None:
         """Note what a step ran on."""
@@ -50,6 +60,8 @@ class Gaps:
     def since(self, name: str, unit: Unit) -> int:
         """Return the first step since the latest text of a unit that may have changed it, 0 without one."""
         found = [self._first(key, unit) for key in (name.removesuffix(MACHINE), EVERY)]
+        if self._tears and unit.last_seen <= self.torn:
+            found.append(max(self._tears[bisect_left(self._tears, unit.last_seen)], 1))
         return min((number for number in found if number), default=0)
 
     def _first(self, key: str, unit: Unit) -> int:
@@ -62,7 +74,7 @@ class Gaps:
         if step.kind == "module" or not step.unit:
             names = (
                 [*units]
-                if EVERY in self._steps
+                if EVERY in self._steps or self.torn >= 0
                 else [name for name in units if name.removesuffix(MACHINE) in self._steps]
             )
         else:

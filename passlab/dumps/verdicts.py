@@ -80,10 +80,14 @@ _TVM_INSIDE = dict.fromkeys(("ComputePrimValue", "DispatchSampling", "DispatchSo
 
 NO_PROGRAM = "no program stands below the headings of this pass"
 CUT_OFF = "cut off here: the program below this heading does not end"
+TORN = "lines of the dump are missing between this text and the one before"
 
 
-def judge(step: Step, body: Body | None, before_body: Body | None, assembly: Assembly) -> None:
-    """Set the verdict and the range of a step; called before its texts enter the state of the program."""
+def judge(step: Step, body: Body | None, before_body: Body | None, assembly: Assembly, is_torn: bool = False) -> None:
+    """Set the verdict and the range of a step; called before its texts enter the state of the program.
+
+    `is_torn` says that lines of the dump are missing between the begin of the pass and its end.
+    """
     traits = assembly.traits
     step.since = step.number
     after = body.piece if body is not None else None
@@ -97,6 +101,8 @@ def judge(step: Step, body: Body | None, before_body: Body | None, assembly: Ass
         step.verdict = "unknown"
     elif step.scope == DIFF or (traits.says_changes and after is not None):
         step.verdict = "changed"
+    elif after is not None and (is_torn or (before is None and _is_torn(step, assembly))):
+        step.verdict, step.note = "unknown", TORN
     elif before is not None and after is not None and not (before.size or after.size):
         step.verdict, step.note = "unknown", NO_PROGRAM
     elif before is not None and after is not None:
@@ -136,6 +142,22 @@ def doubt_end(step: Step, body: Body, before_body: Body | None, assembly: Assemb
         is_cut = step.language == "llvm" and not (text.endswith(b"\n") and _defines_all(text))
     if is_cut and step.verdict != "unknown":
         step.verdict, step.note = "unknown", step.note or "this may be cut off: the dump ends here"
+
+
+def _is_torn(step: Step, assembly: Assembly) -> bool:
+    """Whether lines of the dump are missing between the text of a step and the texts that it is compared with."""
+    torn = assembly.gaps.torn
+    if torn < 0:
+        return False
+    last = _last_program(assembly, step) if step.scope == MODULE else None
+    if last is not None:
+        return not isinstance(last, Step) or last.number <= torn
+    names = {name for name in step.names if not name.endswith(HEAD)}
+    if step.scope == MODULE:
+        names |= {name for name, unit in assembly.units.items() if unit.alive and not name.endswith(HEAD)}
+    elif step.kind == "scc":
+        names |= {name for name in step.unit[1:-1].split(", ") if name in assembly.units}
+    return any(name not in assembly.units or assembly.units[name].last_seen <= torn for name in names)
 
 
 def note_gap(step: Step, assembly: Assembly) -> None:
@@ -291,12 +313,12 @@ def judge_inside(steps: list[Step], units: Mapping[str, Unit]) -> None:
             step.note = "it may be the work of the pass around it"
 
 
-def judge_nested(steps: list[Step], begins: bool) -> None:
+def judge_nested(steps: list[Step], begins: bool, around: set[str]) -> None:
     """Withdraw verdicts of TVM's passes that a pass around them may have, where each has one heading, before or after.
 
-    In a dump of begins, a pass may run the next one where both have the same text.
+    In a dump of begins, a pass may run the next one where both have the same text. `around` has a name without a
+    pass where lines of the dump are missing.
     """
-    around: set[str] = set()
     for step in steps if begins else reversed(steps):
         if begins and step.verdict == "unchanged" and not _TVM_LEAVES.fullmatch(step.name):
             step.verdict, step.note = "unknown", "it may run the passes below; the dump does not say where it ends"
@@ -543,8 +565,8 @@ def _first_suspect(name: str, unit: Unit, step: Step, assembly: Assembly) -> int
     return step.number
 
 
-def settle(steps: list[Step], traits: Traits, units: Mapping[str, Unit]) -> None:
-    """Set the verdicts that need the whole dump: the verdicts of first passes."""
+def settle(steps: list[Step], traits: Traits, units: Mapping[str, Unit], is_torn: bool) -> None:
+    """Set the verdicts that need the whole dump, from which lines may be missing: the verdicts of first passes."""
     first = next((step for step in steps if step.after_body is not None and step.scope != FRAGMENT), None)
     if traits.assumes_first and first is not None and first.verdict == "unknown" and first.note != CUT_OFF:
         quiet = first.assumed or _ONLY_LOOKS.search(first.name) or _is_declaration(first)
@@ -554,7 +576,7 @@ def settle(steps: list[Step], traits: Traits, units: Mapping[str, Unit]) -> None
             what = "what the program was before this pass is not in the dump: the verdict is assumed"
             first.note = first.note or what
     if traits.nested:
-        judge_nested(steps, begins=any(step.before_body is not None for step in steps))
+        judge_nested(steps, any(step.before_body is not None for step in steps), {""} if is_torn else set())
     if traits.starts_unchanged:
         for step in steps:
             if step.verdict == "unknown" and step.name == "pipeline-start" and step.note != CUT_OFF:

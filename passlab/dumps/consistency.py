@@ -1,0 +1,124 @@
+"""Whether a text is a program, or something is missing in it: brackets close, and names that it uses are defined.
+
+    define i32 @f(i32 %0) {
+      %2 = add i32 %0, 1
+      %5 = mul i32 %4, 2          here %3 and %4 are gone
+      ret i32 %5
+    }
+
+A disk or a tool that keeps logs may lose bytes and say nothing. Where two programs then become one, the second half
+uses values that the first does not define, or the numbers of values jump.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import warnings
+
+_STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"|//[^\n]*|;[^\n]*')
+_PAIRS = (b"{}", b"()", b"[]")
+# ---------------------------------------------------------------- LLVM
+_HEAD = re.compile(rb"(?m)^define [^\n]*")
+_NUMBER = re.compile(rb"%(\d+)\b")
+_NUMBERED = re.compile(rb"\n(?:  %|; <label>:)?(\d+)(?: = |:)")
+_WORD = rb"([A-Za-z_.$-][-\w$.]*|\"[^\"\n]*\")"
+_NAMED = re.compile(rb"\n  %" + _WORD + rb" = ")
+_NAME = re.compile(rb"%" + _WORD)
+_LABEL = re.compile(rb"\n(?:; <label>:)?(\d+|" + _WORD[1:] + rb":")
+_TARGET = re.compile(rb"label %(\d+|" + _WORD[1:])
+_USED = re.compile(rb"\b(?:ptr|i\d+|float|double|half|bfloat) %" + _WORD)  # no type stands in these places
+_GROUP = re.compile(rb"(?m)^attributes #(\d+) = ")
+_METADATA = re.compile(rb"(?m)^!(\d+) = ")
+# ---------------------------------------------------------------- MLIR
+_DEFINED = re.compile(rb"(?m)^ *((?:%[\w.$-]+(?::\d+)?, )*%[\w.$-]+(?::\d+)?) = |^ *(\^[^\n]*)")
+_VALUE = re.compile(rb"%(?:\d+|c\d\w*|cst\w*|true\w*|false\w*)(?![\w.$-])")  # these are results of operations
+_PREDECESSORS = re.compile(rb" +// [^\n]*")
+_BLOCK = re.compile(rb"\^\w+")
+_BLOCK_HEAD = re.compile(rb"(?m)^ *(\^\w+)")
+# ---------------------------------------------------------------- machine code
+_BB = re.compile(rb"%(bb\.\d+)")
+_BB_HEAD = re.compile(rb"(?m)^(?:\d+B[ \t]*)?(bb\.\d+)")
+_GIVEN = frozenset(("T", "R", "I", "cls", "tvm", "self", "metadata", *dir(builtins)))
+_IMPORTS = (ast.Import, ast.ImportFrom)
+
+
+def is_consistent(name: str, data: bytes, language: str) -> bool:
+    """Whether nothing seems to be missing in a part of a program: a function, an operation, the rest of a module."""
+    if language == "llvm":
+        return _closes(data) and (_llvm_function(data) if b"define " in data else _llvm_rest(data))
+    if language == "mlir":  # what stands in a function uses the values of the function
+        is_function = name.rpartition("/")[2].partition(" @")[0].endswith((".func", ".initializer"))
+        return ("/" in name or _closes(data)) and (not is_function or _mlir(data))
+    if language == "mir":
+        return set(_BB.findall(data)) <= set(_BB_HEAD.findall(data))
+    return _python(data) if language == "python" else True
+
+
+def _closes(data: bytes) -> bool:
+    """Whether each kind of bracket opens as often as it closes."""
+    if all(data.count(pair[:1]) == data.count(pair[1:]) for pair in _PAIRS):
+        return True
+    text = _STRING.sub(b"", data)
+    return all(text.count(pair[:1]) == text.count(pair[1:]) for pair in _PAIRS)
+
+
+def _llvm_function(data: bytes) -> bool:
+    head = _HEAD.search(data)
+    if head is None:
+        return True
+    body = data[head.end() :]
+    numbers = [int(one) for one in _NUMBERED.findall(body)]
+    entry = len({*_NUMBER.findall(head[0])})  # the number of the first block, unless it has a name
+    expected = entry if numbers[:1] == [entry] else entry + 1
+    if numbers != list(range(expected, expected + len(numbers))):  # all numbers below the last are then defined
+        return False
+    labels = {b"%d" % entry, *_LABEL.findall(body)}
+    if not {*_TARGET.findall(body)} <= labels:
+        return False
+    named = _NAMED.findall(body)
+    if not named and {*_NAME.findall(body)} <= labels:
+        return True
+    defined = {*named, *_NAME.findall(head[0])}
+    return len(named) == len({*named}) and {*_USED.findall(body)} <= defined
+
+
+def _llvm_rest(data: bytes) -> bool:
+    """Whether groups of attributes and metadata are numbered without holes."""
+    for pattern in (_GROUP, _METADATA):
+        numbers = [int(one) for one in pattern.findall(data)]
+        if numbers != list(range(len(numbers))):
+            return False
+    return True
+
+
+def _mlir(data: bytes) -> bool:
+    data = _PREDECESSORS.sub(b"", data)
+    defined = {
+        name.partition(b":")[0].strip()
+        for results, block in _DEFINED.findall(data)
+        for name in (results.split(b",") if results else _VALUE.findall(block))
+    }
+    return set(_VALUE.findall(data)) <= defined and set(_BLOCK.findall(data)) <= set(_BLOCK_HEAD.findall(data))
+
+
+def _python(data: bytes) -> bool:
+    """Whether each function of a script binds the names that it uses."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(data)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    given = _GIVEN | {node.name for node in ast.walk(tree) if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    given |= {
+        alias.asname or alias.name for node in ast.walk(tree) if isinstance(node, _IMPORTS) for alias in node.names
+    }
+    for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
+        names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+        bound = {node.id for node in names if isinstance(node.ctx, ast.Store)} | given
+        bound |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+        if any(node.id not in bound for node in names if isinstance(node.ctx, ast.Load)):
+            return False
+    return True
