@@ -155,12 +155,27 @@ def scan_torch(source: DumpSource) -> Scan:
                 open_one = Banner(source, "after", name, decode(graph), "graph", decode(artifact), scope=MODULE)
                 open_one.start, open_one.form, open_one.language = start, "torch", "python"
                 open_one.body, open_one.end = (end, end) if named else (start, end)
-                open_one.phase = decode(artifact)
                 banners.append(open_one)
         elif open_one is not None:
             open_one.end = end
         last, previous = (artifact, graph), end
+    for banner in banners:
+        banner.phase = _program_of(banner)
     return Scan(banners, notes=["the logs show a few snapshots of each graph, not every pass"])
+
+
+_SIDES = ("aot_graphs", "aot_joint_graph", "post_grad_graphs", "pre_grad_graphs")
+
+
+def _program_of(banner: Banner) -> str:
+    """Return the program of a snapshot: a compilation, and forward or backward, or code of another kind.
+
+    Only graphs of one side of one compilation are states of one program.
+    """
+    head = banner.source.read(banner.body, min(banner.end, banner.body + 2**16))
+    kind = "joint" if banner.name.startswith("Joint") else "backward" if b" tangents_" in head else "forward"
+    what = kind if banner.argument in _SIDES else banner.argument
+    return f"{banner.unit} {what}".strip()
 
 
 def _title(head: re.Match[str], text: str) -> str:

@@ -255,9 +255,36 @@ def test_only_what_holds_a_program_is_a_step_of_torch_logs():
     )
     recording = read(text.encode())
     names = [(step.name, step.phase) for step in recording.steps]
-    assert names == [("__compiled_fn_1", "graph_code"), ("graph", "graph"), ("Output code:", "output_code")]
+    assert names == [
+        ("__compiled_fn_1", "0/0 graph_code"),
+        ("graph", "0/0 graph"),
+        ("Output code:", "0/0 output_code"),
+    ]
     assert "GUARDS" in recording.other_output
     assert "LOAD_FAST" in recording.other_output
+
+
+def test_graphs_of_different_frames_and_sides_are_different_programs():
+    """A graph break and a recompilation: the graphs of Inductor come after those of AOT, in turns."""
+
+    def graph(artifact, graph, title, given, value):
+        lines = ["class GraphModule(torch.nn.Module):", f"    def forward(self, {given}):", f"        return {value}"]
+        return torch_lines(artifact, graph, f"===== {title} =====", *lines)
+
+    rec = read(
+        "".join(
+            graph("aot_graphs", f"{frame}/0", f"Forward graph {frame}", "primals_1", f"a{frame}")
+            + graph("aot_graphs", f"{frame}/0", f"Backward graph {frame}", "primals_1, tangents_1", f"b{frame}")
+            + graph("post_grad_graphs", f"{frame}/0", "AFTER POST GRAD", "primals_1", f"c{frame}")
+            for frame in (0, 1)
+        ).encode()
+        + graph("post_grad_graphs", "0/0", "AFTER POST GRAD", "primals_1, tangents_1", "d0").encode()
+    )
+    assert [*rec.units] == ["0/0 forward", "0/0 backward", "1/0 forward", "1/0 backward"]
+    assert rec[3].before == rec[1].after
+    assert rec[7].before == rec[2].after
+    assert rec[7].diff().counts["changed"] == 1
+    assert {origin.step for origin in rec.blame("1/0 forward").origins} == {4, 6}
 
 
 # ---------------------------------------------------------------- xDSL
