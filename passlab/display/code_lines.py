@@ -23,7 +23,7 @@ _LOOKS = {kind: f"color:{colour}" for kind, colour in KIND_COLOURS.items()}
 _PRE = f"{CODE};margin:0;background:transparent;white-space:pre-wrap"
 _LINE = "padding:0 12px 0 56px;text-indent:-44px"
 _GUTTER = "flex:none;text-align:right;white-space:pre;overflow:hidden;box-sizing:border-box"
-_CODE_CELL = "flex:1;min-width:0;padding-left:calc(44px + 1ch);text-indent:-44px"
+_CODE_CELL = "padding-left:calc(44px + 1ch);text-indent:-44px"
 
 
 class GutterLabel(NamedTuple):
@@ -133,10 +133,13 @@ class Listing(Part):
         if not self.width:
             return tag("div", _style_line(line), beside, style=None if self._is_plain else _LINE)
         label = line.gutter or GutterLabel()
+        code = f"{_CODE_CELL};border-left:3px solid {label.colour or 'transparent'}"
+        if not label.name:  # one element: most lines have none, and notebooks keep them all
+            look = f"margin:0 12px 0 calc(12px + {self.width + 2}ch);{code}"
+            return tag("div", _style_line(line), beside, style=look)
         name = tag("span", f"{label.name} ", style=f"{_GUTTER};color:{label.colour or MUTED};width:{self.width + 2}ch")
-        bar = f"border-left:3px solid {label.colour or 'transparent'}"
-        code = tag("span", _style_line(line), beside, style=f"{_CODE_CELL};{bar}")
-        return tag("div", name, code, style="display:flex;padding:0 12px")
+        text = tag("span", _style_line(line), beside, style=f"flex:1;min-width:0;{code}")
+        return tag("div", name, text, style="display:flex;padding:0 12px")
 
 
 def _style_line(line: CodeLine) -> Markup:
