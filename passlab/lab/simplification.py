@@ -170,9 +170,10 @@ def simplify(
         # Relay finds a GELU while its factor is not yet part of a weight.
         tidied = tidy(start, [*disabled_pass, SCALES], fold_limit)
         first = _Candidate(tidied.model, _rows_of(tidied.changes))
-    other = _by_relay(first, disabled_pass, fold_limit)
-    if other is not None and other.nodes < own.nodes:
-        candidates.append(other)
+    others = [_by_relay(first, disabled_pass, fold_limit)]
+    if first is not own and any(node.op_type == "Erf" for node in first.model.graph.node):
+        others.append(_by_relay(first, disabled_pass, fold_limit, (SCALES,)))
+    candidates += [other for other in others if other is not None and other.nodes < own.nodes]
     candidates.sort(key=lambda candidate: candidate.nodes)  # stable: the model as it is comes first among equals
     runs = Runs(start, seed)
     left = ""
@@ -219,8 +220,13 @@ def _result(before: Any, candidate: _Candidate, compared: Agreement, left: str) 
     )
 
 
-def _by_relay(own: _Candidate, disabled_pass: Sequence[str], fold_limit: int) -> _Candidate | None:
-    """Return the model after passes of Relay, None where that does not work or writes larger weights."""
+def _by_relay(
+    own: _Candidate, disabled_pass: Sequence[str], fold_limit: int, later: Sequence[str] = ()
+) -> _Candidate | None:
+    """Return the model after passes of Relay, None where that does not work or writes larger weights.
+
+    `later` names passes that only `tidy` does, on the result, where operators are already combined.
+    """
     if READING in disabled_pass or any(map(is_written_out, own.model.graph.node)):
         return None
     opset = min(max(opsets_of(own.model)[""], OPSET), OPSETS.stop - 1)
@@ -228,7 +234,8 @@ def _by_relay(own: _Candidate, disabled_pass: Sequence[str], fold_limit: int) ->
         # Without the option, importing would add a transposition to each product.
         mod = from_onnx(own.model, convert_config={"use_nt_batch_matmul": False})[0]
         read = operator_counts(write_model(mod, opset_version=opset, skipped_rules=tuple(RULES))[0].graph.node)
-        recording = record(mod, _pipeline(mod), opt_level=4, disabled_pass=_passes_only(disabled_pass))
+        left_out = _passes_only([*disabled_pass, *later])
+        recording = record(mod, _pipeline(mod), opt_level=4, disabled_pass=left_out)
         if recording.error is not None:
             return None
         written, combined = write_model(recording.output, opset_version=opset, skipped_rules=_rules(disabled_pass))

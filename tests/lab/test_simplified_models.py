@@ -122,6 +122,17 @@ def test_batch_norms_pads_and_scales_become_weights_in_the_opset_of_the_model() 
     assert [dim.dim_param for dim in small.model().graph.input[0].type.tensor_type.shape.dim] == ["N", "", "H", "W"]
 
 
+def test_a_gelu_is_found_before_its_factor_moves_into_the_next_convolution() -> None:
+    rng = np.random.default_rng(1)
+    u, v = (rng.standard_normal((4, 4, 1, 1)).astype("float32") for _ in range(2))
+    text = """g (float[1,4,5,5] x) => (float[1,4,5,5] y) {
+        r = Constant<value = float {1.4142135}>() o = Constant<value = float {1}>() h = Constant<value = float {0.5}>()
+        a = Conv(x, u) d = Div(a, r) e = Erf(d) s = Add(e, o) m = Mul(a, s) p = Mul(m, h) y = Conv(p, v) }"""
+    small = lab.simplify(model(text, 11, u=u, v=v))
+    assert ops(small) == ["Conv", "Gelu", "Conv"]
+    assert small.compared.is_right
+
+
 def test_shapes_that_are_computed_from_open_sizes_become_constants() -> None:
     proto = model(
         "g (float[batch, seq, 64] x) => (float[batch, seq, 8, 8] y) { s = Shape(x) b = Gather(s, zero) n = Gather(s, one)"
