@@ -6,9 +6,11 @@ A recording of a large dump keeps offsets and digests; a text is read on demand.
 from __future__ import annotations
 
 import bz2
+import io
 import lzma
 import os
 import re
+import stat
 import tempfile
 import threading
 import zlib
@@ -96,6 +98,32 @@ class FileSource(DumpSource):
             self._file.close()  # type: ignore[union-attr]
 
 
+class HeldFile(DumpSource):
+    """An open file of a disk, which stays readable after its owner has closed it."""
+
+    def __init__(self, number: int, name: str) -> None:
+        super().__init__(name, os.fstat(number).st_size)
+        self._number = os.dup(number)
+
+    def read(self, start: int, end: int) -> bytes:
+        parts = []
+        while start < end and (data := os.pread(self._number, end - start, start)):
+            parts.append(data)
+            start += len(data)
+        return b"".join(parts)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_number"):
+            os.close(self._number)
+
+
+def _is_file_of_disk(stream: Any) -> bool:
+    """Whether a stream is a whole file whose bytes can be read in any order."""
+    if not isinstance(getattr(stream, "raw", stream), io.FileIO) or not hasattr(os, "pread"):
+        return False
+    return stat.S_ISREG(os.fstat(stream.fileno()).st_mode) and stream.tell() == 0
+
+
 def open_file(path: Path, name: str = "", keep_open: bool = True) -> DumpSource:
     """Return a file as a source; a compressed one is unpacked into a temporary file first."""
     with path.open("rb") as file:
@@ -160,11 +188,13 @@ class _Unpacked:
 
 
 def spool(stream: Any, name: str) -> DumpSource:
-    """Copy a stream of bytes or text into a temporary file and return that as a source.
+    """Return a stream of bytes or text as a source: a file of a disk as it is, else a copy in a temporary file.
 
     Raises `DumpError` for what cannot be unpacked, and `LimitError` as soon as more is unpacked than a dump may have.
     """
     try:
+        if _is_file_of_disk(stream):
+            return HeldFile(stream.fileno(), name)
         first = stream.read(CHUNK)
         if isinstance(first, str):
             return BytesSource((first + stream.read()).encode("utf-8", "surrogateescape"), name)

@@ -278,3 +278,14 @@ def test_lines_end_in_any_way(ending):
     clean = writer.llvm_dump(writer.run(9, 12), "both")
     found = read(clean.replace("\n", ending).encode())
     assert [one.verdict for one in found.steps] == [one.verdict for one in read(clean.encode()).steps]
+
+
+def test_an_open_file_is_read_without_a_copy(tmp_path, monkeypatch):
+    """A compiler's output may fill half of a disk."""
+    (tmp_path / "dump.txt").write_text(writer.llvm_dump(writer.run(9, 12), "both"))
+    monkeypatch.setattr("passlab.dumps.source.spool_chunks", None)
+    with (tmp_path / "dump.txt").open("rb") as file:
+        recording = read(file)
+    (tmp_path / "dump.txt").unlink()
+    assert "define" in recording[12].after
+    assert recording.name == "dump.txt"
