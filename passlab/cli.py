@@ -177,9 +177,7 @@ def _simplify_arguments(commands: Any) -> None:
         description="The exit status is 0 only if all results were run and their values agree.",
     )
     command.add_argument("model", type=Path, help="an ONNX model, or a folder of models")
-    command.add_argument(
-        "out", type=Path, nargs="?", help="the file or folder to write; without it, nothing is written"
-    )
+    command.add_argument("out", type=Path, nargs="?", help="the file or folder to write; without it, none is written")
     command.add_argument("-o", "--out", type=Path, dest="option_out", metavar="PATH", help="the same as an option")
     command.add_argument(
         "--shape", action="append", default=[], metavar="NAME=DIMS", help="an input's shape, or a size: batch=1"
@@ -550,9 +548,6 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     return name, tuple(int(part) for part in dims.split(","))
 
 
-OPEN_SHAPE = "give its shape, as in `--shape x=2,3`, or its value with --args"
-
-
 def _run(options: argparse.Namespace) -> int:
     from passlab.evaluate.samples import random_arguments
     from passlab.executor import create_executor
@@ -561,7 +556,8 @@ def _run(options: argparse.Namespace) -> int:
     function = mod[options.entry]
     names = [param.name_hint for param in function.params]
     if options.args is None:
-        arguments = random_arguments(function, options.random, OPEN_SHAPE, dict(map(_shape, options.shape)))
+        hint = "give its shape, as in `--shape x=2,3`, or its value with --args"
+        arguments = random_arguments(function, options.random, hint, dict(map(_shape, options.shape)))
     else:
         arguments = _arrays(options.args, names)
     print(create_executor(options.executor, mod).evaluate(mod.get_global_var(options.entry))(*arguments))

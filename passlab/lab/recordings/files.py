@@ -633,7 +633,8 @@ def _lost_node(operator: str) -> Expr:
 
 def _twin(node: Expr) -> Expr:
     """Return another node with the same fields; `copy` of a node is the node."""
-    return type(node)(**{name: getattr(node, name) for name in node.field_names}, span=node.span)
+    fields: dict[str, Any] = {name: getattr(node, name) for name in (*node.field_names, "span")}
+    return type(node)(**fields)
 
 
 def _valid_index(value: Any) -> int:
