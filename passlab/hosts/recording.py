@@ -47,7 +47,7 @@ def record(
     with tempfile.TemporaryDirectory() as folder:
         words = recording_words(parsed, whole, folder)
         done = run(words, seconds)
-        is_full = bool(parsed.tool.folder) and shutil.disk_usage(folder).free < FULL
+        is_full = shutil.disk_usage(folder).free < FULL
         with done.err:
             recording = _recording(parsed, words, done, Path(folder), save)
         if reports:
@@ -57,7 +57,8 @@ def record(
         recording.target = parsed.line([word for word in words if _TARGET.match(word)])
     recording.name = f"{parsed.program} {Path(parsed.input).name}".strip()
     if is_full:
-        recording.notes.insert(0, f"the disk is full: files of {parsed.program} may be cut off or missing")
+        cure = f"free some space in {tempfile.gettempdir()}, or set TMPDIR to another folder"
+        recording.notes.insert(0, f"the disk is full, so what {parsed.program} wrote may be cut off: {cure}")
     if done.trouble:
         recording.notes.insert(0, f"the run of {parsed.program} did not end well: {done.trouble}")
     return recording
