@@ -6,14 +6,16 @@ of Hypothesis draws new examples each time (`pytest --hypothesis-profile=fuzz`).
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import shutil
 import sys
+import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import pytest
@@ -31,7 +33,10 @@ CHROMIUM_PATHS = (
 
 EVERY_TIME = {"01-tour.ipynb"}  # the notebook that a user sees first
 MOST_SKIPPED = 30  # by a nightly run; `-ra` lists each with its reason
+HUNG_SECONDS = 900  # after which a test that hangs says where, and ends the run
 LEFT_OUT = pytest.StashKey[int]()
+STDERR = pytest.StashKey[TextIO]()
+WATCHED_SINCE = pytest.StashKey[float]()
 SHARED_GENERATORS = pytest.StashKey[list[np.random.Generator]]()
 
 # Deadlines measure the machine, not the program; a program that is too slow shows in benchmarks/.
@@ -207,8 +212,26 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     session.config.stash[SHARED_GENERATORS] = [value for value in values if isinstance(value, np.random.Generator)]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[STDERR] = os.fdopen(os.dup(2), "w")  # capturing, which replaces it, has not begun
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    faulthandler.cancel_dump_traceback_later()
+    config.stash[STDERR].close()
+
+
+def watch_for_hanging(config: pytest.Config) -> None:
+    """End the run if it hangs. The watch is a thread; pytest's own starts one for each test, a fifth of a short test's time."""
+    now = time.monotonic()
+    if now - config.stash.get(WATCHED_SINCE, 0.0) > 60:
+        config.stash[WATCHED_SINCE] = now
+        faulthandler.dump_traceback_later(HUNG_SECONDS, file=config.stash[STDERR], exit=True)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Give each test the same random numbers in every run, whatever ran before it."""
+    watch_for_hanging(item.config)
     state = np.random.PCG64(zlib.crc32(item.nodeid.encode())).state
     for generator in item.config.stash[SHARED_GENERATORS]:
         generator.bit_generator.state = state
@@ -262,9 +285,8 @@ def tvm_is_gone() -> None:
         compat.uninstall()
 
 
-@pytest.fixture(autouse=True)
-def tvm_is_gone_afterwards() -> Iterator[None]:
-    yield
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
     tvm_is_gone()
 
 
