@@ -7,6 +7,7 @@ of Hypothesis draws new examples each time (`pytest --hypothesis-profile=fuzz`).
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import shutil
 import sys
@@ -38,6 +39,10 @@ LEFT_OUT = pytest.StashKey[int]()
 STDERR = pytest.StashKey[TextIO]()
 WATCHED_SINCE = pytest.StashKey[float]()
 SHARED_GENERATORS = pytest.StashKey[list[np.random.Generator]]()
+
+# Python's collector searches everything whenever the heap has grown by a quarter. Tests, modules and syntax trees stay, and
+# searching them again took more time than parsing the sources.
+gc.set_threshold(5_000, 10, 50)
 
 # Deadlines measure the machine, not the program; a program that is too slow shows in benchmarks/.
 settings.register_profile(
@@ -169,13 +174,14 @@ def pytest_testnodedown(node: Any) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give a worker whole files, and all of tests/architecture, which reads every source file once."""
+    """Give a worker whole files, and all of tests/architecture, which reads the sources once, or of tests/package: one wheel."""
     from xdist.scheduler import LoadFileScheduling
 
     class ByFile(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return "tests/architecture" if file.startswith("tests/architecture/") else file
+            folder = file.rpartition("/")[0]
+            return folder if folder in ("tests/architecture", "tests/package") else file
 
     return ByFile(config, log) if config.option.dist == "loadfile" else None
 
