@@ -97,7 +97,11 @@ def own_operators(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[N
 
 
 @pytest.mark.usefixtures("own_operators")
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "path",
+    [PAGES[0], *(pytest.param(path, marks=pytest.mark.rotating) for path in PAGES[1:])],
+    ids=[path.relative_to(ROOT).as_posix() for path in PAGES],
+)
 def test_programs_of_the_page_print_what_it_says(path: Path, bless: bool) -> None:
     page = path.read_text(encoding="utf-8")
     result = outputs(page, path.name)

@@ -159,6 +159,7 @@ def draw(count, seed):
         rng.choice((check_insertion, check_cut))(rng, name)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", NAMES)
 def test_other_output_and_cuts_falsify_no_verdict(name):
     rng = random.Random(f"{name} 1")

@@ -48,6 +48,7 @@ def faults(chosen: list[Any], is_open: bool) -> dict[str, str]:
     return {name: text for name, text in table.items() if text is not None}
 
 
+@pytest.mark.rotating  # making all cases, of which these are a few, takes longer than simplifying them
 @pytest.mark.parametrize("is_open", [False, True])
 def test_cases_of_onnx_never_become_larger_and_keep_their_names(is_open: bool) -> None:
     assert faults(cases()[is_open + 40 * TURN :: 40 * PARTS], is_open) == {}

@@ -160,6 +160,7 @@ ACTIONS = {
 }
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(
     ("name", "memory"),
     [(name, memory) for name in ACTIONS for memory in (None, LITTLE) if (name, memory) != ("write frames", None)],
