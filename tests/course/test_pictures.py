@@ -15,6 +15,7 @@ from passlab.course.pictures import lattice, layouts, shape_function, tape, tile
 from passlab.errors import PasslabError
 from passlab.infer.solver import Solver
 from tests.display.markup import unreadable_markup
+from tests.each import each
 
 
 def tensor(*shape):
@@ -70,7 +71,7 @@ def test_equal_parts_agree_and_an_unknown_takes_the_other():
     assert results == ["agree", "agree", "= Tensor[(5), float32]", "agree", "agree", "differ"]
 
 
-@pytest.mark.parametrize("name", ["".join(order) for order in itertools.permutations("NCHW")])
+@each("name", ["".join(order) for order in itertools.permutations("NCHW")])
 def test_the_places_are_those_of_numpy(name):
     shape = (1, 2, 2, 3)
     marked = np.arange(12).reshape(shape)

@@ -16,6 +16,7 @@ import pytest
 import passlab
 from passlab.errors import ParseError
 from tests.diagnostics import consoles, places
+from tests.each import each
 
 UNREACHED = Path(__file__).parent / "unreached.txt"
 
@@ -40,7 +41,7 @@ def test_passlab_answers_as_the_console_file_says(path: Path, runner: consoles.R
     )
 
 
-@pytest.mark.parametrize("path", consoles.FILES, ids=lambda path: path.stem)
+@each("path", consoles.FILES, ids=lambda path: path.stem)
 def test_an_article_fits_the_type_behind_it(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     wrong = re.findall(

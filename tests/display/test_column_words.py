@@ -19,6 +19,7 @@ from passlab.instrument import MemoryInstrument, PassTimingInstrument, Statistic
 from passlab.table import COLUMNS, SIDES, Table, spoken, unit_of, word_of
 from passlab.transform import PassContext
 from tests.architecture.sources import python_sources
+from tests.each import each
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "columns.md"
 # Columns that a program, a pipeline or another table names, by the expression that gives them.
@@ -113,7 +114,7 @@ def test_every_word_is_the_name_of_a_column():
     assert set(COLUMNS) - used == set()
 
 
-@pytest.mark.parametrize("name", sorted(COLUMNS))
+@each("name", sorted(COLUMNS))
 def test_a_word_is_an_attribute_of_a_frame_with_a_meaning_and_at_most_one_unit(name):
     word = COLUMNS[name]
     assert re.fullmatch("[a-z]+(_[a-z]+)*", name)

@@ -10,6 +10,7 @@ import re
 import pytest
 
 from passlab.display.pages.scripts import style
+from tests.each import each
 
 PAIR = re.compile(r"--pl-([\w-]+): (?:var\([^,]+, )?light-dark\((#\w{6}), (#\w{6})\)")
 COLOURS = {name: pair for name, *pair in PAIR.findall(style())}
@@ -31,16 +32,16 @@ def contrast(one: str, other: str, theme: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("surface", SURFACES)
-@pytest.mark.parametrize("ink", INKS)
+@each("theme", ["light", "dark"])
+@each("surface", SURFACES)
+@each("ink", INKS)
 def test_inks_can_be_read(ink, surface, theme):
     assert contrast(ink, surface, theme) >= 4.5
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("surface", WORDS)
-@pytest.mark.parametrize("ink", WORD_INKS)
+@each("theme", ["light", "dark"])
+@each("surface", WORDS)
+@each("ink", WORD_INKS)
 def test_changed_words_can_be_read(ink, surface, theme):
     assert contrast(ink, surface, theme) >= 4.5
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 import passlab
 from passlab.display import graph_view
 from passlab.display.graphs import layout as layouts
@@ -13,6 +11,7 @@ from passlab.display.graphs.dataflow import Arrow, Box, Dataflow
 from passlab.display.graphs.layered import GAP, lay_out_layers
 from passlab.display.graphs.sheet import BY_GRAPHVIZ
 from tests.display.programs import network
+from tests.each import each
 
 
 def scattered(seed: int) -> tuple[Dataflow, list[tuple[float, float]]]:
@@ -26,7 +25,7 @@ def scattered(seed: int) -> tuple[Dataflow, list[tuple[float, float]]]:
     return graph, [(draw.choice([40.0, 80.0, 260.0]), draw.choice([27.0, 57.0])) for _ in range(count)]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_boxes_keep_their_distance_and_arrows_lead_down_from_edge_to_edge(seed):
     graph, sizes = scattered(seed)
     layout = lay_out_layers(graph, sizes)
@@ -47,7 +46,7 @@ def test_boxes_keep_their_distance_and_arrows_lead_down_from_edge_to_edge(seed):
         assert heights == sorted(heights)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_no_arrow_runs_through_a_box_that_it_does_not_join(seed):
     graph, sizes = scattered(seed)
     layout = lay_out_layers(graph, sizes)

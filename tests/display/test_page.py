@@ -16,6 +16,7 @@ from passlab.errors import PasslabError
 from tests.architecture.sources import ROOT
 from tests.display.programs import HOSTILE, Reader, hostile, network
 from tests.display.view_examples import EXAMPLES, LIVE, SCRIPTS
+from tests.each import each
 
 
 def test_a_page_fetches_nothing():
@@ -43,7 +44,7 @@ def test_a_table_is_no_page():
         document(table_view(passlab.record(network(), "FuseOps").blame()))
 
 
-@pytest.mark.parametrize("name", LIVE)
+@each("name", LIVE)
 def test_every_view_with_a_widget_can_be_a_page_that_shows_its_static_form_first(name):
     view = EXAMPLES[name]()
     page = document(view)
@@ -84,7 +85,7 @@ def test_every_entry_has_a_bundle_and_every_bundle_an_entry():
     assert {f"{name}.js" for name in [*SCRIPTS, "live"]} == entries
 
 
-@pytest.mark.parametrize("path", sorted([*WEB.glob("*.js"), *WEB.glob("*.css")]), ids=lambda path: path.name)
+@each("path", sorted([*WEB.glob("*.js"), *WEB.glob("*.css")]), ids=lambda path: path.name)
 def test_sources_begin_with_what_they_are_for(path):
     assert path.read_text(encoding="utf-8").startswith(("// ", "/* "))
 

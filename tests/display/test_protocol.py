@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from passlab.display.pages.scripts import WEB
 from passlab.display.protocol.analyses import FactCells
 from passlab.display.protocol.programs import ChangedWords
@@ -13,6 +11,7 @@ from passlab.display.protocol.recordings import StepRow
 from passlab.display.protocol.widgets import DATA, STATES
 from tests.display.protocol_shapes import declarations, fields_of, problems
 from tests.display.view_examples import EXAMPLES, LIVE, SCRIPTS
+from tests.each import each
 
 DATA_OF = {**DATA, **{name: fields_of(state)["data"][0] for name, state in STATES.items()}}
 DATA_OF["prospects"] = fields_of(STATES["prospects"])["prospects"][0]  # the data of its view; its widget holds more
@@ -29,7 +28,7 @@ def test_every_script_has_its_shape():
     assert sorted({*STATES, *DATA} - {"live"}) == SCRIPTS
 
 
-@pytest.mark.parametrize("name", LIVE)
+@each("name", LIVE)
 def test_the_data_of_a_view_has_the_declared_shape(name):
     view = EXAMPLES[name]()
     data = json.loads(json.dumps(view.data()))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-import pytest
-
 import passlab
 from passlab import display
 from passlab.display.code_lines import Listing
@@ -14,6 +12,7 @@ from passlab.display.html import tag, with_shared_styles
 from passlab.testing import resnet
 from tests.display.test_views import pieces
 from tests.display.view_examples import EXAMPLES, VIEWS
+from tests.each import each
 
 _RULE = re.compile(r"\.\w+ \.(\w+):not\(#_\)\{([^}]*)\}")
 FEW = "InferType, SimplifyInference, FoldConstant, FuseOps"
@@ -58,7 +57,7 @@ class Lines(HTMLParser):
         self.text += data
 
 
-@pytest.mark.parametrize("kind", VIEWS)
+@each("kind", VIEWS)
 def test_shared_styles_come_to_the_styles_of_each_element(kind):
     html = EXAMPLES[kind]().html()
     short = with_shared_styles(html)
@@ -68,7 +67,7 @@ def test_shared_styles_come_to_the_styles_of_each_element(kind):
     assert after == before
 
 
-@pytest.mark.parametrize("kind", VIEWS)
+@each("kind", VIEWS)
 def test_lines_of_code_are_lines_where_a_host_drops_all_styles(kind):
     for part in pieces(EXAMPLES[kind]().parts()):
         if isinstance(part, Listing):

@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 from passlab.display.views.tensors import MINUS, NAN, PLUS, ZERO, nonfinite_code, picture
+from tests.each import each
 
 
 def cells(drawn):
     return np.frombuffer(base64.b64decode(drawn["cells"]), np.uint8).reshape(drawn["rows"], drawn["columns"])
 
 
-@pytest.mark.parametrize(
-    "shape", [(1,), (7,), (100,), (3, 4), (300, 5), (2, 3, 4), (1, 64, 56, 56), (2, 2, 2, 2, 2), ()]
-)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "bool", "float16"])
+@each("shape", [(1,), (7,), (100,), (3, 4), (300, 5), (2, 3, 4), (1, 64, 56, 56), (2, 2, 2, 2, 2), ()])
+@each("dtype", ["float32", "float64", "int32", "uint8", "bool", "float16"])
 def test_statistics_are_those_of_numpy(shape, dtype, rng):
     tensor = np.asarray(rng.random(shape) * 100 - (0 if dtype in ("uint8", "bool") else 50)).astype(dtype)
     drawn = picture(tensor)

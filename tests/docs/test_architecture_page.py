@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-import pytest
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "docs"))
@@ -45,7 +45,7 @@ def test_arrows_leave_out_what_follows_from_others() -> None:
     assert ("passes", "ir") not in arrows, "reached through other packages"
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@each("path", PAGES, ids=lambda path: path.stem)
 def test_files_that_a_page_names_exist(path: Path) -> None:
     named = set(
         re.findall(r"`((?:passlab|tests|docs|notebooks|benchmarks|extension)/[\w./-]*\w)`", path.read_text("utf-8"))

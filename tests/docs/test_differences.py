@@ -21,6 +21,7 @@ from passlab import instrument, relay, transform, vm
 from passlab.devices import Target
 from passlab.errors import AttrsError, ModelError, ParseError, PassTypeError, RunError, TypeInferenceError
 from passlab.passes.normal_form.to_basic_block_normal_form import ToBasicBlockNormalForm
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/reference/differences-from-tvm.md").read_text(encoding="utf-8")
@@ -416,6 +417,6 @@ def test_every_row_is_checked() -> None:
     assert [path for path in ELSEWHERE.values() if not (ROOT / path).exists()] == []
 
 
-@pytest.mark.parametrize("topic", CHECKS)
+@each("topic", CHECKS)
 def test_passlab_does_what_the_row_says(topic: str) -> None:
     CHECKS[topic]()

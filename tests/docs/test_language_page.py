@@ -9,6 +9,7 @@ import pytest
 
 import passlab
 from passlab.errors import ParseError
+from tests.each import each
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/language.md").read_text(encoding="utf-8")
 GRAMMAR = re.findall(r"```text\n(module .*?)```", PAGE, re.DOTALL)[0]
@@ -47,7 +48,7 @@ def test_each_word_of_the_grammar_has_programs() -> None:
     assert re.findall(r"^(\w+) +=", GRAMMAR, re.MULTILINE) == list(FORMS)
 
 
-@pytest.mark.parametrize("text", [text for texts in FORMS.values() for text in texts])
+@each("text", [text for texts in FORMS.values() for text in texts])
 def test_a_form_is_read_and_has_a_type(text: str) -> None:
     mod = passlab.parse(text)
     assert passlab.structural_equal(passlab.parse(mod.astext()), mod)

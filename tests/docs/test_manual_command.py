@@ -19,10 +19,12 @@ sys.path.append(str(ROOT / "docs"))
 import reference_pages  # a script of the manual, which is no package
 import relay_pages
 
+from tests.each import each
+
 PAGES = manual.pages()
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", PAGES)
 def test_a_page_is_printed_without_marks_of_the_build(page: str) -> None:
     text = manual.document([page])
     source = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")

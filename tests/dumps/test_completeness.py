@@ -11,6 +11,7 @@ from passlab.dumps import read
 from passlab.errors import PasslabError
 from tests.dumps import corpus, writer
 from tests.dumps.test_units import triton_like
+from tests.each import each
 
 CRASH = """PLEASE submit a bug report to https://example.org and include the crash backtrace.
 Stack dump:
@@ -227,7 +228,7 @@ def test_damaged_folders_raise_nothing_but_errors_of_passlab(name, tmp_path):
         step.diff()
 
 
-@pytest.mark.parametrize(
+@each(
     "prefix",
     [
         "# | ",
@@ -242,7 +243,7 @@ def test_damaged_folders_raise_nothing_but_errors_of_passlab(name, tmp_path):
         "\t",
     ],
 )
-@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@each("ending", ["\n", "\r\n"])
 def test_what_stands_in_front_of_each_line_is_no_part_of_the_dump(prefix, ending):
     clean = writer.llvm_dump(writer.run(9, 12), "both")
     rows = [f"{prefix}{line}" if line else prefix.rstrip() for line in clean.split("\n")]

@@ -14,6 +14,7 @@ from passlab import dumps
 from passlab.dumps.locations import Place, is_same_file, places_of
 from passlab.errors import DumpError, FileAccessError, PasslabError
 from tests.dumps import corpus
+from tests.each import each
 
 FILES = ("/src/a.py", "/src/b.py", "c.mlir", 'd "quoted".c')
 
@@ -101,7 +102,7 @@ class MlirWriter:
         return text, [set()] * above + self.truth + [set()] * (len(self.aliases) - above)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_operations_of_mlir_have_the_places_of_their_locations(seed):
     text, truth = MlirWriter(seed).program()
     for line, found, expected in zip(text.split("\n"), places_of(text, "mlir"), truth, strict=True):
@@ -166,7 +167,7 @@ def llvm_program(seed):
     return "\n".join(lines), truth + [set()] * (len(nodes) + 1)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_instructions_of_llvm_have_the_places_of_their_scopes_and_calls(seed):
     text, truth = llvm_program(seed)
     for line, found, expected in zip(text.split("\n"), places_of(text, "llvm"), truth, strict=True):
@@ -190,7 +191,7 @@ def test_the_lines_that_opt_itself_numbers_are_found(tmp_path):
 
 
 # ---------------------------------------------------------------- assembly
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_instructions_have_the_place_of_the_last_loc(seed):
     rng = random.Random(seed)
     lines, truth = ['\t.file\t1 "/src" "a.py"', '\t.file\t2 "/lib/b.py"'], [set(), set()]

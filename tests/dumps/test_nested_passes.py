@@ -2,9 +2,8 @@
 
 import random
 
-import pytest
-
 from passlab.dumps import read_text
+from tests.each import each
 
 LEAVES = ("FoldConstant", "FuseTIRInner", "RemoveUnusedParameters")
 OTHERS = ("FuseTIR", "sequential", "f_zero_pipeline", "MyPass")
@@ -43,8 +42,8 @@ def run(seed, kind):
     return "".join(out), truth
 
 
-@pytest.mark.parametrize("kind", ["Before", "After"])
-@pytest.mark.parametrize("seed", range(40))
+@each("kind", ["Before", "After"])
+@each("seed", range(40))
 def test_no_verdict_is_false(seed, kind):
     text, truth = run(seed, kind)
     recording = read_text(text)

@@ -7,6 +7,7 @@ import pytest
 
 from passlab.dumps import read_text
 from tests.dumps import writer
+from tests.each import each
 
 
 def mixed(seed, mode, pieces):
@@ -24,9 +25,9 @@ def mixed(seed, mode, pieces):
     return "".join(out)
 
 
-@pytest.mark.parametrize("mode", ["both", "after", "module"])
-@pytest.mark.parametrize("pieces", [(), (1, 5, 40), (60, 150)])
-@pytest.mark.parametrize("seed", range(4))
+@each("mode", ["both", "after", "module"])
+@each("pieces", [(), (1, 5, 40), (60, 150)])
+@each("seed", range(4))
 def test_no_verdict_comes_from_mixed_texts(seed, pieces, mode):
     recording = read_text(mixed(seed, mode, pieces))
     assert len(recording.steps) >= 140

@@ -4,6 +4,7 @@ import pytest
 
 from passlab.dumps import read
 from tests.dumps import corpus, writer
+from tests.each import each
 
 
 def judge(name, recording):
@@ -30,8 +31,8 @@ def test_folders_are_read_as_the_compiler_meant_them(name, tmp_path):
     judge(name, read(corpus.folder(name, tmp_path)))
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("mode", ["both", "changed", "module"])
+@each("seed", range(8))
+@each("mode", ["both", "changed", "module"])
 def test_a_dump_that_holds_the_truth_is_decided_in_full(seed, mode):
     steps = writer.run(seed)
     recording = read(writer.llvm_dump(steps, mode).encode())

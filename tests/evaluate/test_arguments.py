@@ -9,6 +9,7 @@ import passlab
 from passlab import relay
 from passlab.errors import RunError
 from passlab.evaluate.values import ADTValue, RefValue
+from tests.each import each
 
 KINDS = ("debug", "vm", "graph", "aot")
 DATA = "type Tree { Leaf, Node(float32, Tree, Tree) } type Other { One(float32) }"
@@ -31,8 +32,8 @@ def run(kind: str, text: str, *args):
     return relay.create_executor(kind, passlab.parse(DATA + text)).evaluate()(*args)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
+@each("kind", KINDS)
+@each(
     "argument",
     [
         X.astype(">f4"), X.view(Subclass), np.ma.masked_array(X, mask=False), X.tolist(), memoryview(X),
@@ -48,8 +49,8 @@ def test_arrays_of_every_make_are_arrays(kind, argument):
         np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
+@each("kind", KINDS)
+@each(
     ("argument", "why"),
     [
         (np.ma.masked_array(X, mask=X > 3), "masked"), (X.astype(object), "numbers"), (X.astype("c8"), "numbers"),
@@ -66,8 +67,8 @@ def test_what_is_no_such_array_is_told_with_the_parameter(kind, argument, why):
     assert "%x" in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
+@each("kind", KINDS)
+@each(
     ("dtype", "argument"),
     [
         ("int32", 1.5),
@@ -84,10 +85,8 @@ def test_a_number_that_a_dtype_cannot_hold_is_told(kind, dtype, argument):
         run(kind, f"def @main(%x: {dtype}) {{ %x }}", argument)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("dtype", "argument"), [("int32", 2.0), ("bool", 1), ("bfloat16", 1.5), ("float32", True), ("uint8", 255)]
-)
+@each("kind", KINDS)
+@each(("dtype", "argument"), [("int32", 2.0), ("bool", 1), ("bfloat16", 1.5), ("float32", True), ("uint8", 255)])
 def test_a_number_that_a_dtype_can_hold_is_a_scalar(kind, dtype, argument):
     got = run(kind, f"def @main(%x: {dtype}) {{ (%x, %x) }}", argument)[0]
     assert (got.dtype.name, got.shape) == (dtype, ())

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from passlab import relay
 from passlab.infer import infer_module
 from passlab.text.parser import parse
 from passlab.transform import get_pass
+from tests.each import each
 
 COUNTER = """
   let %r = ref(0);
@@ -49,8 +49,8 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize("taken", [True, False], ids=["taken", "not taken"])
-@pytest.mark.parametrize("name", ORDERS)
+@each("taken", [True, False], ids=["taken", "not taken"])
+@each("name", ORDERS)
 def test_the_order_is_that_of_relay_on_every_executor(name: str, taken: bool):
     shared, result, yes, no = ORDERS[name]
     mod = infer_module(parse(f"def @main(%c: bool) {{ {COUNTER} {shared} ({result}, ref_read(%r)) }}"))

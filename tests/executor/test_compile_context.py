@@ -12,6 +12,7 @@ from passlab import IRModule, instrument, relay
 from passlab.ir.expr import Call
 from passlab.ir.walk import post_order
 from passlab.transform import PassContext
+from tests.each import each
 
 NET = """
 def @main(%x: Tensor[(1, 4), float32], %w: Tensor[(4, 4), float32]) {
@@ -37,8 +38,8 @@ COMPILERS: dict[str, Callable[[IRModule], object]] = {
 }
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("level", range(5))
+@each("compiler", COMPILERS)
+@each("level", range(5))
 def test_instruments_are_entered_and_left_by_the_with_statement_alone(compiler, level):
     log: list[str] = []
 

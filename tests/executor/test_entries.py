@@ -15,6 +15,7 @@ from passlab.infer import infer_module
 from passlab.oracle.draws import draws
 from passlab.rewriting.entry import with_entry
 from passlab.testing.checks import run_as_python
+from tests.each import each
 from tests.lab.user.programs import PROGRAMS
 
 COUNTS = """
@@ -93,7 +94,7 @@ def test_main_keeps_its_callers_and_what_nobody_calls_is_left_out():
     assert sorted(name for name, _ in with_entry(parse(RECURSIVE), parse(WITHOUT_MAIN)["h"]).items()) == ["main"]
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@each("program", PROGRAMS)
 def test_every_function_of_every_construct_gives_the_value_of_the_reference(program, subtests):
     mod = infer_module(PROGRAMS[program]())
     reference = relay.create_executor("debug", mod)

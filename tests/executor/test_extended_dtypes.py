@@ -14,6 +14,7 @@ from passlab.ir import Function, IRModule, TensorType, TupleType
 from passlab.op.dtypes import array_dtype
 from passlab.testing import programs
 from passlab.testing.programs.registry import operator_names, templates
+from tests.each import each
 
 DTYPES = ("float8_e4m3fn", "float8_e5m2", "bfloat16", "int4", "uint4")
 
@@ -51,9 +52,9 @@ def test_results_have_the_dtype_that_inference_says(dtype):
     assert wrong == []
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, "float32", "float32=", "int32="])  # as NumPy has them, and as files do
-@pytest.mark.parametrize("shape", [(), (2,), (0, 2), (3, 7)])
-@pytest.mark.parametrize("executor", ["debug", "vm", "graph", "aot"])
+@each("dtype", [*DTYPES, "float32", "float32=", "int32="])  # as NumPy has them, and as files do
+@each("shape", [(), (2,), (0, 2), (3, 7)])
+@each("executor", ["debug", "vm", "graph", "aot"])
 def test_constants_of_any_dtype_are_compiled(executor, shape, dtype):
     data = np.ones(shape, np.dtype(dtype[:-1]).newbyteorder("=") if dtype.endswith("=") else array_dtype(dtype))
     value = create_executor(executor, IRModule.from_expr(relay.copy(relay.Constant(data)))).evaluate()()
@@ -72,9 +73,9 @@ SUMS = {
 }
 
 
-@pytest.mark.parametrize("executor", ["debug", "vm", "graph", "aot"])
-@pytest.mark.parametrize("body", SUMS)
-@pytest.mark.parametrize("dtype", ["int4", "uint4"])
+@each("executor", ["debug", "vm", "graph", "aot"])
+@each("body", SUMS)
+@each("dtype", ["int4", "uint4"])
 def test_sums_of_half_bytes_are_those_of_whole_numbers_wrapped(dtype, body, executor):
     rng = np.random.default_rng(3)
     x, w = (rng.integers(0, 8, shape) for shape in SUMS[body])

@@ -8,6 +8,7 @@ import pytest
 import passlab
 from passlab import limits, relay
 from passlab.errors import LimitError, RunError
+from tests.each import each
 
 KINDS = ("debug", "graph", "vm", "aot")
 ENORMOUS = (
@@ -22,8 +23,8 @@ ENORMOUS = (
 )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("body", ENORMOUS)
+@each("kind", KINDS)
+@each("body", ENORMOUS)
 def test_what_no_memory_holds_is_over_a_limit(kind, body):
     with limits.override(tensor_bytes=10**9, live_bytes=10**9), pytest.raises(LimitError):
         relay.create_executor(kind, passlab.parse(f"def @main() {{ {body} }}")).evaluate()()

@@ -19,6 +19,7 @@ from passlab.frontend import from_onnx, to_onnx
 from passlab.frontend.onnx.export import exporting
 from passlab.frontend.onnx.export.table import writers
 from passlab.ir.op import Op
+from tests.each import each
 from tests.frontend.test_node_cases import array, cases, imported, reason
 
 X = np.linspace(-2, 2, 12, dtype="float32").reshape(3, 4)
@@ -263,9 +264,9 @@ def test_everything_without_a_counterpart_is_named_at_once() -> None:
     assert "RefRead" in text or "RefCreate" in text
 
 
-@pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"])
-@pytest.mark.parametrize("rounding", ["", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
-@pytest.mark.parametrize("size", [(5, 7), (6, 8), (2, 3), (1, 1), (6, 5)])
+@each("coordinates", ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"])
+@each("rounding", ["", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
+@each("size", [(5, 7), (6, 8), (2, 3), (1, 1), (6, 5)])
 def test_the_nearest_elements_are_those_of_relay(coordinates: str, rounding: str, size: tuple[int, int]) -> None:
     x = relay.var("x", shape=(1, 2, 3, 4))
     body = relay.image.resize2d(x, size, None, "NCHW", "nearest_neighbor", coordinates, rounding)

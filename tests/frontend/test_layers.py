@@ -19,6 +19,7 @@ from passlab.frontend import from_onnx
 from passlab.frontend.onnx.tidy.facts import is_written_out
 from passlab.ir.expr import Call, Function
 from passlab.ir.walk import post_order
+from tests.each import each
 from tests.frontend import contrib_cases
 from tests.frontend import test_learning as learning
 from tests.frontend.onnx_text import assert_close, model, reference, run
@@ -113,10 +114,10 @@ def clipped(proto: Any) -> Any:
     return proto
 
 
-@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
-@pytest.mark.parametrize("length", [6, "T"])
-@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-@pytest.mark.parametrize("optional", [False, True])
+@each("kind", ["LSTM", "GRU", "RNN"])
+@each("length", [6, "T"])
+@each("direction", ["forward", "reverse", "bidirectional"])
+@each("optional", [False, True])
 def test_a_recurrent_layer_of_an_unusual_cell_is_one_call(
     kind: str, length: Any, direction: str, optional: bool
 ) -> None:

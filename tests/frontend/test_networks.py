@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from passlab.frontend import from_onnx
+from tests.each import each
 from tests.frontend.onnx_text import assert_close, model, reference, run
 
 Network = tuple[Any, list[Any]]
@@ -90,9 +91,9 @@ DYNAMIC = {
 }
 
 
-@pytest.mark.parametrize("freeze", [True, False], ids=["constants", "parameters"])
-@pytest.mark.parametrize("name", STATIC)
-@pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])
+@each("freeze", [True, False], ids=["constants", "parameters"])
+@each("name", STATIC)
+@each("kind", ["debug", "graph", "vm", "aot"])
 def test_a_network_computes_the_same(name: str, kind: str, freeze: bool) -> None:
     proto, inputs = STATIC[name]
     mod, params = from_onnx(proto, freeze_params=freeze)

@@ -11,6 +11,7 @@ from onnx import parser
 
 from passlab import relay
 from passlab.errors import ModelError
+from tests.each import each
 from tests.frontend.onnx_text import assert_close, run
 
 runtime = pytest.importorskip("onnxruntime")
@@ -99,9 +100,9 @@ def results(proto: onnx.ModelProto, inputs: dict[str, Any]) -> list[Any]:
     return session.run(None, inputs)
 
 
-@pytest.mark.parametrize("kind", ["debug", "vm"])
-@pytest.mark.parametrize("fixes", [False, True], ids=["open", "fixed"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@each("kind", ["debug", "vm"])
+@each("fixes", [False, True], ids=["open", "fixed"])
+@each("name", PROGRAMS)
 def test_sequences_have_the_values_of_onnxruntime(name: str, fixes: bool, kind: str) -> None:
     text, inputs = PROGRAMS[name]
     proto = model_of(text)

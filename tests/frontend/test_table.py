@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import onnx
-import pytest
 
 from passlab.frontend.onnx.entries import OnnxOperator, entries
+from tests.each import each
 
 
 def history() -> dict[str, set[int]]:
@@ -19,14 +19,14 @@ def history() -> dict[str, set[int]]:
 HISTORY = history()
 
 
-@pytest.mark.parametrize("entry", entries().values(), ids=lambda entry: entry.name)
+@each("entry", entries().values(), ids=lambda entry: entry.name)
 def test_an_entry_understands_every_definition_of_its_operator(entry: OnnxOperator) -> None:
     newest = max(HISTORY[entry.name])
     assert {version for version in entry.versions if version <= newest} == HISTORY[entry.name]
     assert list(entry.versions) == sorted(set(entry.versions))
 
 
-@pytest.mark.parametrize("entry", entries().values(), ids=lambda entry: entry.name)
+@each("entry", entries().values(), ids=lambda entry: entry.name)
 def test_an_entry_takes_the_inputs_that_its_operator_has(entry: OnnxOperator) -> None:
     domain, _, name = entry.name.rpartition(".")
     schema = onnx.defs.get_schema(name, domain=domain)
@@ -35,6 +35,6 @@ def test_an_entry_takes_the_inputs_that_its_operator_has(entry: OnnxOperator) ->
         assert entry.most is None or entry.most >= min(schema.max_input, len(schema.inputs))
 
 
-@pytest.mark.parametrize("entry", entries().values(), ids=lambda entry: entry.name)
+@each("entry", entries().values(), ids=lambda entry: entry.name)
 def test_an_entry_says_what_its_operator_becomes(entry: OnnxOperator) -> None:
     assert entry.doc.partition("\n")[0].endswith(".")

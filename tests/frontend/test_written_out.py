@@ -12,6 +12,7 @@ from onnx.reference import ReferenceEvaluator
 import passlab
 from passlab.frontend import to_onnx
 from passlab.frontend.onnx.export.emitter import GraphEmitter
+from tests.each import each
 
 DRAW = np.random.default_rng(2)
 X = DRAW.uniform(-2, 2, (3, 5)).astype("float32")
@@ -73,8 +74,8 @@ CASES: dict[str, tuple[str, list[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("opset", [19, 21])
-@pytest.mark.parametrize("name", CASES)
+@each("opset", [19, 21])
+@each("name", CASES)
 def test_values_are_those_of_numpy(name: str, opset: int) -> None:
     text, inputs, expected = CASES[name]
     model = to_onnx(passlab.parse(text), opset_version=opset)

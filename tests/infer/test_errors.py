@@ -11,6 +11,7 @@ from passlab.ir.op import Op, OpSpec, declare_op, remove_op
 from passlab.ir.span import Source, Span
 from passlab.ir.types import GlobalTypeVar
 from passlab.op import make
+from tests.each import each
 from tests.infer.programs import LIST, findings, marked, untyped
 
 MISMATCH = "The Relay type checker is unable to show the following types match. In particular "
@@ -84,7 +85,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("program", FAULTS)
+@each("program", FAULTS)
 def test_a_fault_is_told_where_it_is(program):
     messages = findings(program)
     message, place = FAULTS[program]

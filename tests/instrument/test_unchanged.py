@@ -15,6 +15,7 @@ from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Constant, Expr, Match
 from passlab.ir.walk import post_order
 from passlab.transform import PassContext, module_pass
+from tests.each import each
 
 TEXT = """
 type Opt[A] { Some(A), Non }
@@ -67,7 +68,7 @@ def change(mod: IRModule, key: str) -> Expr:
     return node
 
 
-@pytest.mark.parametrize("key", CHANGES)
+@each("key", CHANGES)
 def test_every_change_is_seen_and_undone(key: str) -> None:
     mod = program()
     memento = Memento(mod)

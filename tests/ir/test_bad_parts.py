@@ -10,6 +10,7 @@ import pytest
 
 from passlab import ir, relay
 from passlab.errors import PasslabError
+from tests.each import each
 
 VAR = relay.var("x", shape=(2,))
 FUNCTION = relay.Function([VAR], VAR)
@@ -47,8 +48,8 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("place", MAKERS)
-@pytest.mark.parametrize("bad", BAD, ids=lambda bad: f"{bad!r:.12}")
+@each("place", MAKERS)
+@each("bad", BAD, ids=lambda bad: f"{bad!r:.12}")
 def test_only_diagnostics_refuse_what_is_no_part_of_a_program(place: str, bad: Any):
     with suppress(PasslabError):
         MAKERS[place](bad)

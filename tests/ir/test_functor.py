@@ -39,6 +39,7 @@ from passlab.ir.functor import (
     post_order_rewrite,
 )  # fmt: skip
 from passlab.ir.walk import post_order
+from tests.each import each
 from tests.ir.random_programs import Generator
 
 
@@ -140,15 +141,15 @@ def test_constant_folder() -> None:
 
 
 # ---------------------------------------------------------------- laws
-@pytest.mark.parametrize("mutator", [ExprMutator, MixedModeMutator, ExprRewriter])
-@pytest.mark.parametrize("seed", range(30))
+@each("mutator", [ExprMutator, MixedModeMutator, ExprRewriter])
+@each("seed", range(30))
 def test_a_mutator_that_changes_nothing_returns_the_same_object(mutator: type, seed: int) -> None:
     program = Generator(seed).program(30)
     result = mutator()
     assert (result.rewrite if mutator is ExprRewriter else result.visit)(program) is program
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_a_visitor_meets_every_node_once_in_evaluation_order(seed: int) -> None:
     program = Generator(seed).program(30)
     met: list[Expr] = []
@@ -162,7 +163,7 @@ def test_a_visitor_meets_every_node_once_in_evaluation_order(seed: int) -> None:
     assert met == post_order(program)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_visit_may_be_overridden_to_see_every_step(seed: int) -> None:
     program = Generator(seed).program(30)
     met: dict[Expr, None] = {}
@@ -176,7 +177,7 @@ def test_visit_may_be_overridden_to_see_every_step(seed: int) -> None:
     assert set(met) == set(post_order(program))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_mutators_agree(seed: int) -> None:
     program = Generator(seed).program(30)
 

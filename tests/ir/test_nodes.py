@@ -55,6 +55,7 @@ from passlab.ir.attrs import REQUIRED, as_value, same_values, value_hash
 from passlab.ir.expr import set_checked_type
 from passlab.ir.types import Immutable, is_dynamic, map_type, scalar_type, type_nodes
 from passlab.ir.walk import CHILDREN, LEAVES, WITH_CHILDREN, children, rebuild
+from tests.each import each
 
 SPAN = Span(Source("t", "abc"), 0, 1)
 F32 = TensorType((3,), "float32")
@@ -83,7 +84,7 @@ def test_every_class_of_expressions_is_here() -> None:
     assert classes == set(NODES) == set(CHILDREN) == set(WITH_CHILDREN) | set(LEAVES)
 
 
-@pytest.mark.parametrize("node", [*NODES.values(), *OTHERS], ids=lambda n: type(n).__name__)
+@each("node", [*NODES.values(), *OTHERS], ids=lambda n: type(n).__name__)
 def test_nothing_can_be_set_or_deleted(node: Immutable) -> None:
     names = [n for cls in type(node).__mro__ for n in getattr(cls, "__slots__", ()) if n != "__weakref__"]
     for name in [*names, "something_new"]:
@@ -239,7 +240,7 @@ def test_deep_types() -> None:
 RECORDS = [Op.get(name).spec for name in Op.list_op_names() if Op.get(name).spec.attrs not in (None, DictAttrs)]
 
 
-@pytest.mark.parametrize("spec", RECORDS, ids=lambda s: s.name)
+@each("spec", RECORDS, ids=lambda s: s.name)
 def test_attribute_records(spec: object) -> None:
     cls: type[Attrs] = spec.attrs  # type: ignore[attr-defined]
     assert not hasattr(cls, "__dict__") or "__slots__" in vars(cls)

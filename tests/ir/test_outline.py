@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 
 from passlab.devices import VirtualDevice, cuda
 from passlab.ir import Call, Constant, Function, If, TensorType, Tuple, TupleGetItem, Var, structural_equal
 from passlab.ir.kernel_key import outline
 from passlab.op import make
 from passlab.text.parser import parse
+from tests.each import each
 
 HEADER = '#[version = "0.0.5"]\n'
 KERNELS = """
@@ -42,7 +42,7 @@ def literal(text):
     return parse(f"{HEADER}def @main() {{ {text} }}")["main"].body
 
 
-@pytest.mark.parametrize(("one", "two"), list(itertools.combinations_with_replacement(KERNELS, 2)))
+@each(("one", "two"), list(itertools.combinations_with_replacement(KERNELS, 2)))
 def test_kernels_have_one_outline_when_they_are_equal(one, two):
     a, b = literal(one.strip()), literal(two.strip())
     assert (outline(a) == outline(b)) == structural_equal(a, b)

@@ -22,6 +22,7 @@ from passlab.ir import (
     structural_hash,
 )
 from passlab.ir.types import SizeExpr, is_computed
+from tests.each import each
 
 N, M, K = SizeVar("n"), SizeVar("m"), SizeVar("k")
 VALUES = {N: 12, M: 7, K: 5}
@@ -40,7 +41,7 @@ def random_size(depth: int, rng: random.Random) -> tuple[Any, int]:
     return (a // by, x // by) if how == 3 else (a % by, x % by)
 
 
-@pytest.mark.parametrize("seed", range(300))
+@each("seed", range(300))
 def test_an_expression_is_the_number_that_it_says(seed: int) -> None:
     size, number = random_size(3, random.Random(seed))
     assert (size.at(VALUES) if isinstance(size, SizeVar) else size) == number

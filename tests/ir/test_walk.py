@@ -35,6 +35,7 @@ from passlab.ir.walk import (
     use_counts,
 )  # fmt: skip
 from passlab.op import make
+from tests.each import each
 from tests.ir.random_programs import Generator
 
 SEEDS = range(40)
@@ -46,7 +47,7 @@ def program(seed: int) -> Expr:
 
 
 # ---------------------------------------------------------------- order
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_post_order_lists_each_node_once_after_its_children(seed: int) -> None:
     root = program(seed)
     order = post_order(root)
@@ -56,7 +57,7 @@ def test_post_order_lists_each_node_once_after_its_children(seed: int) -> None:
     assert all(place[child] < place[node] for node in order for child in children(node))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_post_order_is_that_of_the_obvious_recursion(seed: int) -> None:
     root = program(seed)
     order: list[Expr] = []
@@ -84,7 +85,7 @@ def test_post_order_can_stay_outside_and_leave_out() -> None:
 
 
 # ---------------------------------------------------------------- rewriting
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_a_rewrite_that_changes_nothing_returns_the_same_object(seed: int) -> None:
     root = program(seed)
     assert rewrite(root) is root
@@ -93,7 +94,7 @@ def test_a_rewrite_that_changes_nothing_returns_the_same_object(seed: int) -> No
     assert substitute(root, {z: y}) is root
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_untouched_parts_stay_the_same_objects(seed: int) -> None:
     root = program(seed)
     target = next((n for n in post_order(root) if isinstance(n, Constant)), None)
@@ -108,7 +109,7 @@ def test_untouched_parts_stay_the_same_objects(seed: int) -> None:
     assert structural_equal(substitute(rewritten_expr, {z: target}) if target is not None else rewritten_expr, root)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_the_observer_hears_of_every_replaced_node(seed: int) -> None:
     root = program(seed)
     heard: dict[Expr, Expr] = {}
@@ -147,7 +148,7 @@ def test_new_nodes_take_the_place_of_old_ones() -> None:
 
 
 # ---------------------------------------------------------------- scopes and counts
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_a_scope_encloses_the_scopes_of_all_uses(seed: int) -> None:
     root = program(seed)
     scopes = Scopes(root)
@@ -177,7 +178,7 @@ def test_common_scopes() -> None:
     assert not scopes.inner[(program.body, 0)].encloses(body)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_use_counts(seed: int) -> None:
     root = program(seed)
     counts = use_counts(root)
@@ -195,7 +196,7 @@ def test_chains_of_lets() -> None:
 
 
 # ---------------------------------------------------------------- variables
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_free_and_bound_variables_make_up_all(seed: int) -> None:
     root = program(seed)
     free, bound, every = free_vars(root), bound_vars(root), all_vars(root)

@@ -13,6 +13,7 @@ from passlab.diffing.matching import Matching
 from passlab.errors import PasslabError
 from passlab.ir.expr import Call, Function
 from passlab.ir.walk import post_order
+from tests.each import each
 from tests.passes.docstring_programs import Case, all_cases
 from tests.passes.law_programs import PROGRAMS
 
@@ -114,10 +115,8 @@ def test_every_node_has_one_fate(name):
     assert m.same <= set(m.backward)
 
 
-@pytest.mark.parametrize(
-    "name", ["LambdaLift", "Inline", "Defunctionalization", "ExtractFusedFunctions", "PartitionGraph"]
-)
-@pytest.mark.parametrize("program", PROGRAMS)
+@each("name", ["LambdaLift", "Inline", "Defunctionalization", "ExtractFusedFunctions", "PartitionGraph"])
+@each("program", PROGRAMS)
 def test_a_node_that_is_in_both_programs_neither_comes_nor_goes(program: str, name: str) -> None:
     passes = [transform.InferType(), transform.FuseOps(), getattr(transform, name)()]
     try:

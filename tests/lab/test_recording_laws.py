@@ -22,6 +22,7 @@ from passlab.testing import densenet, lstm, mlp, programs, resnet, squeezenet
 from passlab.transform import PassContext
 from passlab.transform.registry import get_pass, pass_names
 from passlab.transform.sequential import as_pass
+from tests.each import each
 
 # They compute numbers, which may equal one that was there.
 COMPUTING = {
@@ -150,6 +151,7 @@ def test_a_pass_gives_no_place_to_a_node_of_its_input(name):
         assert all(node.span is place for node, place in places.items())
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("effects", [True, False])
 def test_makers_are_true_for_a_small_generated_program(seed, effects):
@@ -258,8 +260,8 @@ CONTEXTS = [
 PIPELINE = "InferType, FoldConstant, EliminateCommonSubexpr, CanonicalizeOps, FuseOps"
 
 
-@pytest.mark.parametrize("context", CONTEXTS)
-@pytest.mark.parametrize("hooks", [{}, {"refuse": "FuseOps"}, {"boom": "FuseOps"}, {"boom": "InferType"}])
+@each("context", CONTEXTS)
+@each("hooks", [{}, {"refuse": "FuseOps"}, {"boom": "FuseOps"}, {"boom": "InferType"}])
 def test_recording_changes_nothing(context, hooks):
     plain, recorded = Hooks(**hooks), Hooks(**hooks)
     mod = built()

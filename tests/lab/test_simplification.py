@@ -15,6 +15,7 @@ from passlab.evaluate import Evaluator
 from passlab.evaluate.samples import random_arguments
 from passlab.frontend import from_onnx
 from passlab.lab.simplification import nodes_of
+from tests.each import each
 from tests.frontend.test_names import interface, subset
 
 
@@ -23,7 +24,7 @@ def values(mod: passlab.IRModule, arguments: list[Any]) -> list[Any]:
     return [np.asarray(part) for part in (result if isinstance(result, tuple) else (result,))]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@each("name", MODELS)
 def test_models_become_smaller_and_keep_their_values(name: str) -> None:
     model = MODELS[name]()
     small = lab.simplify(model)
@@ -65,7 +66,7 @@ BEST = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@each("name", MODELS)
 def test_no_other_tool_leaves_fewer_nodes(name: str) -> None:
     assert lab.simplify(MODELS[name]()).nodes_after <= BEST[name]
 
@@ -79,6 +80,7 @@ def test_removals_are_explained_and_undone() -> None:
     assert kept.nodes_after > small.nodes_after
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", MODELS)
 def test_each_removal_is_told_and_undone_by_its_pass(name: str) -> None:
     small = lab.simplify(MODELS[name]())

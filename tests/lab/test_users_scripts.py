@@ -25,6 +25,7 @@ from passlab.lab.reducer.python_source import pass_source
 from passlab.lab.reducer.script import bisection_script
 from passlab.relay.dataflow_pattern import DFPatternCallback, is_op, wildcard
 from passlab.transform import function_pass, module_pass
+from tests.each import each
 from tests.lab.user.ways import FORMS, RULES, WAYS, is_call
 
 NET = """
@@ -285,7 +286,7 @@ def made_again(pass_):
     return space["made_here"]
 
 
-@pytest.mark.parametrize("kind", PASSES)
+@each("kind", PASSES)
 def test_the_source_of_a_pass_makes_the_same_pass(kind):
     pass_ = PASSES[kind]()
     again = made_again(pass_)

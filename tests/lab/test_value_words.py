@@ -8,6 +8,7 @@ import pytest
 from passlab.debugger.debugger import value_of
 from passlab.debugger.values import Unwritten
 from passlab.errors import RunError
+from tests.each import each
 
 OLD = np.zeros((2, 3), "float32")
 COUNTS = np.zeros(3, "int8")
@@ -46,7 +47,7 @@ def test_a_variable_may_be_anything_where_no_tensor_is_replaced():
     assert value_of("5", 3) == 5
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "old"),
     [
         ("", OLD), ("y", OLD), ("__import__('os')", OLD), ("x.T", OLD), ("[1, 2]", OLD), ("[1, [2]]", OLD), ("[", OLD),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.each import each
 from tests.mutants.definitions import HOUSE, definitions, find, module_name, package
 from tests.mutants.kinds import KINDS
 from tests.mutants.mutation import Mutation, plant
@@ -72,7 +73,7 @@ def changed(kind: str, which: int, new: str, name: str = "Walk.visit") -> str:
     return ast.unparse(Mutation(name, kind, which, new).changed({FILE: SOURCE}).tree)
 
 
-@pytest.mark.parametrize(("kind", "which", "new", "expected"), CASES)
+@each(("kind", "which", "new", "expected"), CASES)
 def test_a_kind_changes_one_place_and_nothing_else(kind: str, which: int, new: str, expected: str) -> None:
     before, after = ast.unparse(ast.parse(SOURCE)), changed(kind, which, new)
     assert expected in after

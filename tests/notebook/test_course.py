@@ -17,6 +17,7 @@ import pytest
 
 from passlab import dumps
 from passlab.course.registry import cell_digest, tasks_of
+from tests.each import each
 from tests.notebook.lesson_minutes import FOLDED, estimated, stated
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
@@ -45,7 +46,7 @@ def test_lessons_are_numbered_in_their_order():
     assert len(numbers) >= 12
 
 
-@pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
+@each("path", EVERY, ids=lambda path: path.stem)
 def test_a_lesson_states_the_minutes_that_it_takes(path):
     notebook = json.loads(path.read_text(encoding="utf-8"))
     assert stated(notebook) == estimated(notebook)

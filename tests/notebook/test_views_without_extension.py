@@ -13,6 +13,7 @@ from passlab.errors import PassTypeError
 from passlab.lazy import load, notebook_forms
 from passlab.notebook import formatters, widgets
 from tests.display.view_examples import EXAMPLES
+from tests.each import each
 
 NET = """
 type Tree { Leaf(Tensor[(), float32]), Node(Tree, Tree) }
@@ -25,7 +26,7 @@ STATIC = {"text/html", "text/plain", formatters.OUTPUT}
 LIVE = STATIC | {"application/vnd.jupyter.widget-view+json"}
 
 
-@pytest.mark.parametrize(("module", "name"), formatters.VIEWS)
+@each(("module", "name"), formatters.VIEWS)
 def test_every_class_with_a_view_brings_its_forms(module: str, name: str) -> None:
     cls = load(f"{module}:{name}")
     assert cls._repr_mimebundle_ is notebook_forms
@@ -59,7 +60,7 @@ def test_a_shell_without_the_extension_shows_what_one_with_it_shows(at: int) -> 
     assert {form: shown[form] for form in STATIC & set(shown)} == {form: expected[form] for form in STATIC & set(shown)}
 
 
-@pytest.mark.parametrize("name", sorted(EXAMPLES))
+@each("name", sorted(EXAMPLES))
 def test_every_view_shows_itself(name: str) -> None:
     view = EXAMPLES[name]()
     forms, _ = InteractiveShell().display_formatter.format(view)

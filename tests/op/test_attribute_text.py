@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pytest
 
 from passlab.ir.attrs import REQUIRED, Attrs, DictAttrs, Field
 from passlab.ir.equal import structural_equal
@@ -16,6 +15,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import ANY
 from passlab.text.parser import parse
+from tests.each import each
 
 NAMES = [
     name
@@ -68,7 +68,7 @@ def records(record: type[Attrs]) -> Iterator[Attrs]:
         yield record(**{name: choices[turn % len(choices)] for name, choices in every.items()})
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_attributes_are_read_back_as_they_were_printed(name: str) -> None:
     op = Op.get(name)
     assert op.spec.attrs is not None

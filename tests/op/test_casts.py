@@ -10,6 +10,7 @@ import pytest
 from passlab import relay, transform
 from passlab.ir import IRModule
 from passlab.op.dtypes import array_dtype, convert
+from tests.each import each
 
 VALUES = (
     0.0, -0.0, 5.9, -5.9, 127.5, 128.0, -128.9, -129.0, 255.0, 256.0, 300.0, -1.0, 32768.0, 65535.5, 3e9, -3e9,
@@ -31,8 +32,8 @@ def wrapped(value: float, dtype: str) -> int:
     return low - 2**bits if signed and low >= 2 ** (bits - 1) else low
 
 
-@pytest.mark.parametrize("source", ["float16", "float32", "float64", "bfloat16"])
-@pytest.mark.parametrize("dtype", INTEGERS)
+@each("source", ["float16", "float32", "float64", "bfloat16"])
+@each("dtype", INTEGERS)
 def test_a_cast_does_not_depend_on_the_size_of_the_array(source: str, dtype: str) -> None:
     with np.errstate(all="ignore"):
         data = np.array(VALUES).astype(array_dtype(source))

@@ -22,6 +22,7 @@ from passlab.op.declare import OpBuilder
 from passlab.op.dtypes import array_dtype
 from passlab.op.edge_cases import example
 from passlab.text.parser import parse_expr
+from tests.each import each
 
 NAMES = Op.list_op_names()
 
@@ -57,7 +58,7 @@ def test_the_vocabulary_is_there() -> None:
     assert NAMES == sorted(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_operator_is_documented(name: str) -> None:
     spec = Op.get(name).spec
     assert spec.doc.split("\n\n")[0].endswith("."), "a sentence says what it computes"
@@ -76,7 +77,7 @@ def test_every_operator_is_documented(name: str) -> None:
         assert field.kind, field.name
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_example_is_relay(name: str) -> None:
     call = parse_example(name).body
     assert isinstance(call, Call)
@@ -124,7 +125,7 @@ def check(value: Any, ty: Any) -> None:
     assert all(size == dim for size, dim in zip(value.shape, ty.shape, strict=True) if isinstance(dim, int))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_the_python_face_takes_what_the_operator_takes(name: str) -> None:
     """Each input and attribute can be given, and every other parameter has a default."""
     spec = Op.get(name).spec
@@ -148,7 +149,7 @@ def test_no_signature_is_written_that_inputs_and_attributes_give() -> None:
     assert not repeated
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_attributes_keep_their_own_defaults(name: str) -> None:
     """A default is a value that the attribute accepts, in the form in which it is stored."""
     record = Op.get(name).spec.attrs

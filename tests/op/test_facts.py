@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-import pytest
-
 from passlab.ir.op import Op, OpPattern
+from tests.each import each
 
 FACTS = list(csv.DictReader((Path(__file__).parent / "relay_operators.csv").read_text().splitlines()))
 # Names in Relay's table that have no declaration there, only an attribute set on them: nothing is known to agree with.
@@ -39,7 +38,7 @@ def test_the_prefix_for_operators_of_ones_own_takes_none_of_relay() -> None:
     assert not is_of_relay("contrib.hardtanh")
 
 
-@pytest.mark.parametrize("row", [r for r in FACTS if r["name"] not in BARE | LEFT_OUT], ids=lambda r: r["name"])
+@each("row", [r for r in FACTS if r["name"] not in BARE | LEFT_OUT], ids=lambda r: r["name"])
 def test_a_declaration_agrees_with_relay(row: dict[str, str]) -> None:
     spec = Op.get(row["name"]).spec
     assert len(spec.inputs) == Op.get(row["name"]).num_inputs == int(row["inputs"])

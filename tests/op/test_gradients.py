@@ -19,6 +19,7 @@ from passlab.op import autodiff as chain
 from passlab.op import make
 from passlab.op.edge_cases import program, varies_dtype
 from passlab.passes.gradient.derivatives import gradient
+from tests.each import each
 from tests.op.cases_gradient import MORE, REFUSED
 from tests.op.gradient_law import backward, cases, check, check_second, typed_program
 
@@ -31,7 +32,7 @@ DTYPES = ("float32", "float16", "bfloat16", "int64", "int8", "uint8", "uint32", 
 OPAQUE_ARGUMENTS = {"annotation.with_funcid": "its argument is a function", "debug": "calls a Python function"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_each_operator_has_a_gradient_or_a_reason(name: str) -> None:
     spec = Op.get(name).spec
     assert (spec.gradient is not None) != bool(spec.no_gradient)

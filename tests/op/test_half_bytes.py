@@ -14,6 +14,7 @@ from passlab.errors import RunError
 from passlab.ir import Constant, Function, IRModule
 from passlab.ir.walk import rewrite
 from passlab.op.dtypes import array_dtype
+from tests.each import each
 
 RANGES = {"int4": range(-8, 8), "uint4": range(16)}
 EXECUTORS = ("debug", "vm", "aot", "graph", "folded")
@@ -76,8 +77,8 @@ def divides_by_zero(body: str, x: int, y: int) -> bool:
 DTYPES = (*RANGES, "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 
 
-@pytest.mark.parametrize("kind", EXECUTORS[:-1])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("kind", EXECUTORS[:-1])
+@each("dtype", DTYPES)
 def test_no_integer_is_divided_by_zero(dtype: str, kind: str) -> None:
     x, y = (np.array(side).astype(array_dtype(dtype)) for side in ([1, 2, 3], [1, 0, 2]))
     for name in ("divide", "mod", "trunc_divide", "trunc_mod", "floor_divide", "floor_mod"):
@@ -109,9 +110,9 @@ REDUCTIONS = {  # by rows of two; sums wrap before they are divided, but pools a
 }
 
 
-@pytest.mark.parametrize("dtype", RANGES)
-@pytest.mark.parametrize("body", REDUCTIONS)
-@pytest.mark.parametrize("executor", ["debug", "vm", "definition"])
+@each("dtype", RANGES)
+@each("body", REDUCTIONS)
+@each("executor", ["debug", "vm", "definition"])
 def test_rows_are_reduced_as_whole_numbers_are(body: str, dtype: str, executor: str) -> None:
     rows = [(x, y) for x in RANGES[dtype] for y in RANGES[dtype]]
     mod = passlab.parse(f"def @main(%x: Tensor[(1, {len(rows)}, 2), {dtype}]) {{ {body} }}")

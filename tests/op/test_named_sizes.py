@@ -18,6 +18,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import Dim, SizeVar, TensorType, TupleType, Type
 from passlab.op.edge_cases import program
 from passlab.relay.testing import run_infer_type
+from tests.each import each
 from tests.op_nn.running import Refusal
 
 DTYPES = ("float32", "int32", "int8", "bool")
@@ -67,7 +68,7 @@ def renamed(types: list[Type]) -> Iterator[tuple[list[Type], SizeVar, int]]:
                 yield [*types[:at], named(ty, leaf, axis, n), *types[at + 1 :]], n, size
 
 
-@pytest.mark.parametrize("name", [n for n in Op.list_op_names() if Op.get(n).spec.edge_cases])
+@each("name", [n for n in Op.list_op_names() if Op.get(n).spec.edge_cases])
 def test_a_name_stays_only_where_the_size_does(name: str) -> None:
     relation = Op.get(name).spec.relation
     for call in edge_calls(name):

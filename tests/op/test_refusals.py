@@ -11,6 +11,7 @@ import passlab
 from passlab import limits
 from passlab.errors import LimitError, RunError, TypeInferenceError
 from passlab.ir.op import Op
+from tests.each import each
 
 ILLEGAL = [
     ("add(%x, %t)", "Incompatible broadcast type"),
@@ -104,7 +105,7 @@ PARAMS = """%x: Tensor[(2, 3), float32], %t: Tensor[(3, 2), float32], %i: Tensor
     %n: Tensor[(?), int64]"""
 
 
-@pytest.mark.parametrize(("text", "message"), ILLEGAL, ids=[t for t, _ in ILLEGAL])
+@each(("text", "message"), ILLEGAL, ids=[t for t, _ in ILLEGAL])
 def test_illegal_uses_are_refused_where_they_stand(text: str, message: str) -> None:
     source = f'#[version = "0.0.5"]\ndef @main({PARAMS}) {{\n  {text}\n}}'
     with pytest.raises(passlab.PasslabError) as caught:
@@ -141,7 +142,7 @@ FAILING: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "inputs", "attrs", "message"), FAILING, ids=[f"{f[0]}-{f[3]}" for f in FAILING])
+@each(("name", "inputs", "attrs", "message"), FAILING, ids=[f"{f[0]}-{f[3]}" for f in FAILING])
 def test_values_that_do_not_fit_are_errors(
     name: str, inputs: tuple[Any, ...], attrs: dict[str, Any], message: str
 ) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from passlab.definitions import vision
 from passlab.ir.op import Op
+from tests.each import each
 
 
-@pytest.mark.parametrize("seed", range(60))
-@pytest.mark.parametrize("name", ["roi_align", "roi_pool"])
+@each("seed", range(60))
+@each("name", ["roi_align", "roi_pool"])
 def test_regions_are_what_they_mean(name, seed):
     rng = np.random.default_rng(seed)
     height, width, channels = rng.integers(1, 9, 3)

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
 from passlab.errors import RelationError
 from passlab.ir.expr import Call
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, IncompleteType, TensorType, TupleType, Type
+from tests.each import each
 from tests.op.cases_gradient import MORE
 from tests.op.gradient_law import typed_program
 
@@ -95,7 +94,7 @@ def uses(name: str) -> Iterator[tuple[str, Call]]:
         yield text, body
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if Op.get(name).spec.edge_cases])
+@each("name", [name for name in NAMES if Op.get(name).spec.edge_cases])
 def test_a_relation_says_nothing_wrong_of_unknown_dimensions(name: str) -> None:
     refused = 0
     for text, call in uses(name):
@@ -120,7 +119,7 @@ def answer(name: str, types: list[Type], call: Call, arg_types: list[Type]) -> T
         return error
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if Op.get(name).spec.edge_cases])
+@each("name", [name for name in NAMES if Op.get(name).spec.edge_cases])
 def test_a_relation_waits_for_unknown_inputs(name: str) -> None:
     """With one input of unknown type, a relation gives no wrong result, and asks for nothing wrong."""
     for text, call in uses(name):

@@ -13,6 +13,7 @@ from passlab.errors import RunError
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, IncompleteType, TensorType, TupleType, Type
 from passlab.op.dtypes import array_dtype
+from tests.each import each
 from tests.op import cases_index, cases_shape
 from tests.op.cases import CASES, Case
 from tests.op_nn.running import run, same, types_of
@@ -33,14 +34,14 @@ def compare(got: Any, want: Any, exact: bool) -> None:
         np.testing.assert_allclose(got, np.asarray(want, got.dtype), rtol=2e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each("case", CASES, ids=str)
 def test_an_operator_computes_what_it_says(case: Case) -> None:
     got = run(case.name, *case.inputs, **case.attrs)
     if case.want is not None:
         compare(got, case.want, case.exact)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each("case", CASES, ids=str)
 def test_arrays_need_not_be_contiguous(case: Case) -> None:
     def strided(value: Any) -> Any:
         if isinstance(value, tuple):
@@ -78,7 +79,7 @@ RANK_FROM_DATA = {"dyn.reshape", "dyn.squeeze", "dyn.zeros", "dyn.ones", "dyn.fu
                   "dyn.sparse_to_dense", "collapse_sum_to", "gather_nd", "squeeze"}  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each("case", CASES, ids=str)
 def test_a_relation_says_nothing_wrong_of_unknown_dimensions(case: Case) -> None:
     from passlab.errors import RelationError
 
@@ -99,7 +100,7 @@ def test_a_relation_says_nothing_wrong_of_unknown_dimensions(case: Case) -> None
             assert type_ is None or agrees(result, type_), f"{case.name}: {guess} -> {type_}, and it is {result}"
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each("case", CASES, ids=str)
 def test_a_relation_waits_for_unknown_types(case: Case) -> None:
     spec = Op.get(case.name).spec
     record = spec.attrs(**case.attrs) if spec.attrs else None
@@ -112,7 +113,7 @@ def test_a_relation_waits_for_unknown_types(case: Case) -> None:
         assert type_ is None or agrees(result, type_)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if Op.get(c.name).spec.shape_function], ids=str)
+@each("case", [c for c in CASES if Op.get(c.name).spec.shape_function], ids=str)
 def test_a_shape_function_knows_the_shape_before_the_kernel_runs(case: Case) -> None:
     spec = Op.get(case.name).spec
     record = spec.attrs(**case.attrs) if spec.attrs else None
@@ -172,8 +173,8 @@ EXACT: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("name", UNARY)
+@each("dtype", FLOATS)
+@each("name", UNARY)
 def test_functions_of_calculus_at_the_edges(name: str, dtype: str) -> None:
     x = edges(dtype)
     got = run(name, x)
@@ -183,16 +184,16 @@ def test_functions_of_calculus_at_the_edges(name: str, dtype: str) -> None:
     np.testing.assert_allclose(got.astype("float64"), want.astype("float64"), rtol=tolerance, atol=1e-30)
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
-@pytest.mark.parametrize("name", EXACT)
+@each("dtype", [*FLOATS, *INTEGERS])
+@each("name", EXACT)
 def test_exact_functions_at_the_edges(name: str, dtype: str) -> None:
     x = edges(dtype)
     with np.errstate(all="ignore"):
         same(run(name, x), EXACT[name](x).astype(x.dtype))
 
 
-@pytest.mark.parametrize("name", [*UNARY, *EXACT, "erf", "fast_erf", "logical_not"])
-@pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *FLOATS])
+@each("name", [*UNARY, *EXACT, "erf", "fast_erf", "logical_not"])
+@each("dtype", ["bool", *INTEGERS, *FLOATS])
 def test_elementwise_operators_take_every_dtype_and_shape(name: str, dtype: str) -> None:
     values = edges(dtype)
     for x in (values, np.array(values[0]), values[:0].reshape(0, 3), np.array([values, values]).T):
@@ -237,16 +238,16 @@ BITS = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor
         "left_shift": np.left_shift, "right_shift": np.right_shift}  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
-@pytest.mark.parametrize("name", BINARY)
+@each("dtype", [*FLOATS, *INTEGERS])
+@each("name", BINARY)
 def test_binary_operators_on_all_pairs_of_edges(name: str, dtype: str) -> None:
     x, y = edges(dtype)[:, None], edges(dtype)[None]
     with np.errstate(all="ignore"):
         same(run(name, x, y), BINARY[name](x, y))
 
 
-@pytest.mark.parametrize("dtype", [*INTEGERS, "bool"])
-@pytest.mark.parametrize("name", BITS)
+@each("dtype", [*INTEGERS, "bool"])
+@each("name", BITS)
 def test_bits_of_all_pairs_of_edges(name: str, dtype: str) -> None:
     x, y = edges(dtype)[:, None], edges(dtype)[None]
     got = run(name, x, y)
@@ -254,8 +255,8 @@ def test_bits_of_all_pairs_of_edges(name: str, dtype: str) -> None:
         np.testing.assert_array_equal(got, BITS[name](x, y))
 
 
-@pytest.mark.parametrize("name", [*BINARY, *BITS, "logical_and", "logical_or", "logical_xor", "power"])
-@pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *FLOATS])
+@each("name", [*BINARY, *BITS, "logical_and", "logical_or", "logical_xor", "power"])
+@each("dtype", ["bool", *INTEGERS, *FLOATS])
 def test_binary_operators_take_every_dtype_and_shape(name: str, dtype: str) -> None:
     if name in BITS and dtype in FLOATS:
         return
@@ -277,8 +278,8 @@ DIVISIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize("name", DIVISIONS)
+@each("dtype", INTEGERS)
+@each("name", DIVISIONS)
 def test_integer_divisions_of_all_pairs_of_edges(name: str, dtype: str) -> None:
     x = edges(dtype)
     y = x[x != 0]

@@ -11,6 +11,7 @@ import pytest
 import passlab
 from passlab import relay
 from passlab.ir.op import Op, OpSpec
+from tests.each import each
 from tests.op.vectors import VECTORS, Vector
 
 EXECUTORS = ("debug", "vm", "graph", "aot", "definition")
@@ -57,6 +58,7 @@ def same(got: Any, want: Any, exact: bool) -> None:
         np.testing.assert_allclose(got, want, rtol=2e-7)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("vector", VECTORS, ids=str)
 def test_an_operator_has_the_values_of_its_formula(vector: Vector) -> None:
     mod = passlab.parse(program(vector))
@@ -70,18 +72,18 @@ def test_an_operator_has_the_values_of_its_formula(vector: Vector) -> None:
             raise AssertionError(f"{kind}: {error}") from None
 
 
-@pytest.mark.parametrize("vector", [v for v in VECTORS if v.name.startswith("qnn.")], ids=str)
+@each("vector", [v for v in VECTORS if v.name.startswith("qnn.")], ids=str)
 def test_the_canonical_form_has_the_values_of_the_formula(vector: Vector) -> None:
     mod = relay.qnn.transform.CanonicalizeOps()(relay.transform.InferType()(passlab.parse(program(vector))))
     same(relay.create_executor("vm", mod).evaluate()(*vector.inputs), vector.want, exact=True)
 
 
-@pytest.mark.parametrize("name", [n for n in Op.list_op_names() if n in PROMISED or chooses(Op.get(n).spec)])
+@each("name", [n for n in Op.list_op_names() if n in PROMISED or chooses(Op.get(n).spec)])
 def test_an_operator_that_rounds_saturates_or_breaks_ties_has_a_vector(name: str) -> None:
     assert any(vector.name == name for vector in VECTORS)
 
 
-@pytest.mark.parametrize("name", [n for n in Op.list_op_names() if n.startswith("qnn.")])
+@each("name", [n for n in Op.list_op_names() if n.startswith("qnn.")])
 def test_a_quantized_operator_has_a_vector(name: str) -> None:
     assert any(vector.name == name for vector in VECTORS)
 
@@ -99,6 +101,6 @@ def options() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(("name", "option"), options())
+@each(("name", "option"), options())
 def test_every_rule_that_an_attribute_chooses_has_a_vector(name: str, option: str) -> None:
     assert any(vector.name == name and option in vector.call for vector in VECTORS)

@@ -10,6 +10,7 @@ from passlab.errors import RunError
 from passlab.ir.expr import Var
 from passlab.ir.op import Op
 from passlab.ir.types import ANY
+from tests.each import each
 from tests.op_nn.running import T, close, refused, relate, run
 
 RNG = np.random.default_rng(6)
@@ -23,9 +24,9 @@ def normal(*shape: int) -> np.ndarray:
 MODES = ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn"]
 
 
-@pytest.mark.parametrize("method", ["linear", "cubic"])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("count", [1, 3, 9])
+@each("method", ["linear", "cubic"])
+@each("mode", MODES)
+@each("count", [1, 3, 9])
 def test_resize1d_is_its_formula(method, mode, count):
     x = normal(2, 3, 5)
     options = {"method": method, "coordinate_transformation_mode": mode}
@@ -35,9 +36,9 @@ def test_resize1d_is_its_formula(method, mode, count):
         close(got, resize_last_axis(x, count, method, mode, alpha=-0.75, exclude=True), 1e-3)
 
 
-@pytest.mark.parametrize("rounding", ["floor", "ceil", "round", "round_prefer_floor", "round_prefer_ceil"])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("count", [1, 4, 10, 7])
+@each("rounding", ["floor", "ceil", "round", "round_prefer_floor", "round_prefer_ceil"])
+@each("mode", MODES)
+@each("count", [1, 4, 10, 7])
 def test_nearest_neighbours(rounding, mode, count):
     x = normal(1, 2, 5)
     options = {"method": "nearest_neighbor", "coordinate_transformation_mode": mode, "rounding_method": rounding}

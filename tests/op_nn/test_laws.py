@@ -6,7 +6,6 @@ import random
 from typing import Any
 
 import numpy as np
-import pytest
 
 from passlab.errors import AttrsError, PasslabError, RelationError
 from passlab.infer import infer_module
@@ -14,13 +13,14 @@ from passlab.ir.attrs import REQUIRED, Field
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, IncompleteType, SizeVar, TensorType, TupleType, Type
 from passlab.text.parser import parse
+from tests.each import each
 from tests.op_nn.running import Refusal, check_type
 
 MODULES = ("nn.", "image.", "vision.", "dyn.nn.", "dyn.image.")
 NAMES = [name for name in Op.list_op_names() if name.startswith(MODULES)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_declaration_says_everything(name):
     spec = Op.get(name).spec
     assert spec.kernel is not None
@@ -31,7 +31,7 @@ def test_a_declaration_says_everything(name):
         assert field.kind, field.name
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_the_example_is_a_call_of_the_operator(name):
     example = Op.get(name).spec.example
     variables = sorted(
@@ -80,7 +80,7 @@ def some_type(rng: random.Random) -> Type:
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_relation_answers_or_refuses(name):
     rng, spec = random.Random(name), Op.get(name).spec
     for _ in range(150):
@@ -110,7 +110,7 @@ def arrays_of(types: list[TensorType], numbers: np.random.Generator) -> list[np.
     ]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_kernel_computes_what_the_relation_allows(name):
     rng, numbers, spec = random.Random(name), np.random.default_rng(0), Op.get(name).spec
     ran = 0

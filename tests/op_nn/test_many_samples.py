@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import passlab
 from passlab.vm import VirtualMachine, compile
+from tests.each import each
 
 SAMPLES = 70
 
@@ -58,9 +59,9 @@ def test_gradients_of_weights(groups, rng):
     np.testing.assert_array_equal(gradient(data, grad), np.sum(alone, axis=0))
 
 
-@pytest.mark.parametrize("shape", [(90, 2), (5, 30, 3), (70, 2, 2), (9, 9, 16), (90, 17), (3, 4), (90, 1)])
-@pytest.mark.parametrize("dtype", ["float32", "int8", "float64"])
-@pytest.mark.parametrize("keepdims", [True, False])
+@each("shape", [(90, 2), (5, 30, 3), (70, 2, 2), (9, 9, 16), (90, 17), (3, 4), (90, 1)])
+@each("dtype", ["float32", "int8", "float64"])
+@each("keepdims", [True, False])
 def test_extrema_of_short_rows(shape, dtype, keepdims, rng):
     x = (rng.standard_normal(shape) * 50).astype(dtype)
     if dtype != "int8":

@@ -9,6 +9,7 @@ from passlab.ir.expr import Var
 from passlab.ir.op import Op
 from passlab.ir.types import ANY
 from passlab.op.nn.pool import plan_of
+from tests.each import each
 from tests.op_nn.definitions import windows
 from tests.op_nn.running import T, close, refused, relate, run
 
@@ -71,9 +72,9 @@ def test_windows_of_nothing_but_the_least_number_are_that_only_where_there_is_no
         assert (edge == LEAST).all()
 
 
-@pytest.mark.parametrize(("size", "strides", "padding", "dilation"), CASES)
-@pytest.mark.parametrize("ceil", [False, True])
-@pytest.mark.parametrize("include", [False, True])
+@each(("size", "strides", "padding", "dilation"), CASES)
+@each("ceil", [False, True])
+@each("include", [False, True])
 def test_pool2d_is_its_definition(size, strides, padding, dilation, ceil, include):
     x = normal(2, 3, 8, 7)
     most, mean = pooled(x, size, strides, padding, dilation, ceil, include)

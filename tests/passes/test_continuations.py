@@ -15,6 +15,7 @@ from passlab.ir.equal import structural_equal
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order
 from passlab.text.parser import parse
+from tests.each import each
 from tests.passes.law_programs import PROGRAMS, arguments, module
 from tests.passes.test_laws import flat
 
@@ -73,7 +74,7 @@ def converted(name: str, mod: IRModule) -> IRModule:
         return transform.get_pass(name)(mod)
 
 
-@pytest.mark.parametrize("name", [*PROGRAMS, *MORE])
+@each("name", [*PROGRAMS, *MORE])
 def test_there_and_back_means_the_same(name: str):
     mod = program(name)
     there = converted("ToCPS", mod)
@@ -86,7 +87,7 @@ def test_there_and_back_means_the_same(name: str):
         np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize("name", [*PROGRAMS, *MORE])
+@each("name", [*PROGRAMS, *MORE])
 def test_every_call_of_a_function_hands_on_and_comes_last(name: str):
     for function in dict(converted("ToCPS", program(name)).items()).values():
         bodies = [n.body for n in post_order(function) if isinstance(n, Function) and not n.is_primitive]

@@ -17,6 +17,7 @@ from passlab.ir.op import Op
 from passlab.ir.walk import post_order
 from passlab.testing import mobilenet, resnet
 from passlab.text.parser import parse
+from tests.each import each
 from tests.passes.law_programs import arguments
 
 CONV = "nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])"
@@ -134,7 +135,7 @@ def brought_back(mod: IRModule) -> bool:
     )
 
 
-@pytest.mark.parametrize("what", ALONG)
+@each("what", ALONG)
 def test_operators_go_along(what: str):
     assert not brought_back(converted(program(ALONG[what]), ["NHWC", "default"]))
 

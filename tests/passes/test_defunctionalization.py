@@ -15,6 +15,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import FuncType, type_nodes
 from passlab.ir.walk import children, post_order
 from passlab.text.parser import parse
+from tests.each import each
 from tests.passes.law_programs import PROGRAMS, arguments, module
 from tests.passes.test_continuations import MORE
 from tests.passes.test_laws import flat
@@ -135,7 +136,7 @@ def converted(mod: IRModule) -> IRModule:
         return infer_module(transform.Sequential(passes)(mod))
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_programs_mean_the_same(name: str):
     mod = program(name)
     result = converted(mod)
@@ -145,7 +146,7 @@ def test_programs_mean_the_same(name: str):
         np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_no_function_is_a_value(name: str):
     mod = converted(program(name))
     for function in dict(mod.items()).values():
@@ -163,7 +164,7 @@ def _is_kernel(node: object) -> bool:
     return isinstance(node, Function) and node.is_primitive
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_a_second_run_has_nothing_to_do(name: str):
     mod = converted(program(name))
     if "kernel" not in name:  # what a let binds to a kernel has the type of a function

@@ -14,6 +14,7 @@ from passlab.infer import infer_module
 from passlab.ir import IRModule
 from passlab.ir.walk import post_order
 from passlab.text.parser import parse
+from tests.each import each
 from tests.passes.law_programs import arguments
 
 T23 = "Tensor[(2, 3), float64]"
@@ -107,8 +108,8 @@ def differences(mod: IRModule, args: list[Any]) -> list[np.ndarray]:
     return result
 
 
-@pytest.mark.parametrize("shortened", [False, True], ids=["as made", "evaluated in part"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@each("shortened", [False, True], ids=["as made", "evaluated in part"])
+@each("name", PROGRAMS)
 def test_derivatives_are_what_differences_tell(name: str, shortened: bool):
     mod = infer_module(parse(PROGRAMS[name]))
     module = with_gradient(PROGRAMS[name])

@@ -6,8 +6,6 @@ import dataclasses
 import re
 from typing import Any
 
-import pytest
-
 import passlab
 from passlab import transform
 from passlab.infer import infer_module
@@ -16,6 +14,7 @@ from passlab.ir.equal import assert_structural_equal
 from passlab.passes import PASSES
 from passlab.text.parser import parse
 from passlab.transform.registry import find_factory
+from tests.each import each
 from tests.passes.docstring_programs import Case, all_cases, cases_of, parse_options
 
 
@@ -28,7 +27,7 @@ def run(case: Case, mod: IRModule) -> IRModule:
         return transform.get_pass(case.factory, **case.options)(mod)
 
 
-@pytest.mark.parametrize("case", all_cases(), ids=str)
+@each("case", all_cases(), ids=str)
 def test_a_pass_does_what_its_docstring_shows(case: Case):
     before = typed(case.before)
     result = run(case, before)
@@ -38,7 +37,7 @@ def test_a_pass_does_what_its_docstring_shows(case: Case):
         assert_structural_equal(infer_module(result), typed(case.after))
 
 
-@pytest.mark.parametrize("factory", sorted(PASSES))
+@each("factory", sorted(PASSES))
 def test_every_pass_shows_what_it_does(factory: str):
     assert cases_of(factory), f"the docstring of {factory} shows no program"
 
@@ -59,7 +58,7 @@ def test_every_pass_shows_what_it_changes_and_what_it_leaves():
     }  # always change something
 
 
-@pytest.mark.parametrize("factory", sorted(PASSES))
+@each("factory", sorted(PASSES))
 def test_every_option_is_documented(factory: str):
     result: Any = find_factory(factory)
     for option in dataclasses.fields(result):
@@ -71,7 +70,7 @@ def test_options_are_read_as_in_a_call():
     assert parse_options("") == {}
 
 
-@pytest.mark.parametrize("factory", sorted(PASSES))
+@each("factory", sorted(PASSES))
 def test_what_a_pass_rewrites_is_told_to_recorders(factory: str):
     for case in cases_of(factory):
         step = passlab.record(typed(case.before), transform.get_pass(case.factory, **case.options), opt_level=4)[1]

@@ -29,6 +29,7 @@ from passlab.testing.programs import Program
 from passlab.text.parser import parse
 from passlab.transform.numeric_contract import NumericContract, combine
 from passlab.transform.registering import register_op_attr, unregister_op_attr
+from tests.each import each
 from tests.passes.executor_law import NEEDS_ETA, nudged
 from tests.passes.test_laws import CHANGES_TYPES, EVERY_PASS, GROWS, NEEDS_DATAFLOW, REORDERS_EFFECTS, make_pass
 
@@ -207,12 +208,13 @@ def hold(pipelines: Sequence[tuple[str, ...]], seeds: Sequence[int]) -> None:
     assert not broken, "\n".join(broken)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", EVERY_PASS)
 def test_a_pass_keeps_the_laws(name: str):
     hold([(name,)], range(4))
 
 
-@pytest.mark.parametrize("pair", random.Random(3).sample(PAIRS, 60), ids=" then ".join)
+@each("pair", random.Random(3).sample(PAIRS, 60), ids=" then ".join)
 def test_two_passes_in_a_row_keep_the_laws(pair: tuple[str, str]):
     hold([pair], [sum(map(ord, "".join(pair))) % 8])
 

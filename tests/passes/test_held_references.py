@@ -6,12 +6,12 @@ from contextlib import redirect_stdout
 from io import StringIO
 
 import numpy as np
-import pytest
 
 from passlab.executor import create_executor
 from passlab.infer import infer_module
 from passlab.ir import IRModule
 from passlab.text.parser import parse
+from tests.each import each
 from tests.passes.test_laws import CHANGES_TYPES, EVERY_PASS, NEEDS_DATAFLOW, run
 
 TYPES = """
@@ -203,18 +203,18 @@ def value(kind: str, mod: IRModule) -> list[int]:
     return [int(part) for part in (result if isinstance(result, tuple) else (result,))]
 
 
-@pytest.mark.parametrize("kind", ["debug", "aot"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@each("kind", ["debug", "aot"])
+@each("name", PROGRAMS)
 def test_an_executor_does_what_they_do(name: str, kind: str) -> None:
     assert value(kind, program(name)) == PROGRAMS[name][1]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@each("name", PROGRAMS)
 def test_every_pass_keeps_what_they_do(name: str) -> None:
     mod = program(name)
-    for each in sorted(set(EVERY_PASS) - CHANGES_TYPES - NEEDS_DATAFLOW):
+    for pass_name in sorted(set(EVERY_PASS) - CHANGES_TYPES - NEEDS_DATAFLOW):
         with redirect_stdout(StringIO()):
-            result = infer_module(run(each, mod))
+            result = infer_module(run(pass_name, mod))
         if result is not mod:
-            for kind in ("debug", "aot") if each in CHANGING else ("debug",):
-                assert value(kind, result) == PROGRAMS[name][1], f"{each} on {kind}"
+            for kind in ("debug", "aot") if pass_name in CHANGING else ("debug",):
+                assert value(kind, result) == PROGRAMS[name][1], f"{pass_name} on {kind}"

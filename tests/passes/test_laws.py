@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache, lru_cache
 from typing import Any
 
@@ -20,6 +18,7 @@ from passlab.ir.equal import structural_equal, structural_hash
 from passlab.op import make
 from passlab.passes import PASSES
 from passlab.text.parser import parse
+from tests.each import Failures, each
 from tests.passes.law_programs import PROGRAMS, arguments, module
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -107,42 +106,27 @@ def same_numbers(name: str, got: Any, want: Any) -> None:
             )
 
 
-class FailedSubtests:
-    """Subtests of which only those that fail are reported: reports of thousands that pass take longer than their tests."""
-
-    def __init__(self, subtests: pytest.Subtests) -> None:
-        self.reported = subtests
-
-    @contextmanager
-    def test(self, **names: str) -> Iterator[None]:
-        try:
-            yield
-        except Exception:
-            with self.reported.test(**names):
-                raise
-
-
 @pytest.fixture
-def subtests(subtests: pytest.Subtests) -> FailedSubtests:
-    return FailedSubtests(subtests)
+def subtests(subtests: pytest.Subtests) -> Failures:
+    return Failures(subtests)
 
 
 # The programs are subtests: each that fails is reported, and `continue`, never `return`, leaves one out.
 @pytest.mark.parametrize("name", EVERY_PASS)
 class TestEveryPassOnEveryProgram:
-    def test_the_result_is_typed_and_well_formed(self, name: str, subtests: FailedSubtests):
+    def test_the_result_is_typed_and_well_formed(self, name: str, subtests: Failures):
         for program in PROGRAMS:
             with subtests.test(program=program):
                 if (result := made_by(name, program)) is not None:
                     assert well_formed(result)
 
-    def test_the_text_of_the_result_is_the_result(self, name: str, subtests: FailedSubtests):
+    def test_the_text_of_the_result_is_the_result(self, name: str, subtests: Failures):
         for program in PROGRAMS if name not in LOWERS else ():
             with subtests.test(program=program):
                 if (result := made_by(name, program)) is not None:
                     assert structural_equal(infer_module(parse(result.astext(show_meta_data=True))), result)
 
-    def test_the_program_means_the_same(self, name: str, subtests: FailedSubtests):
+    def test_the_program_means_the_same(self, name: str, subtests: Failures):
         for program in PROGRAMS:
             if name in CHANGES_TYPES or (name in REORDERS_EFFECTS and program == "references"):
                 continue
@@ -151,7 +135,7 @@ class TestEveryPassOnEveryProgram:
                     value = Evaluator(mod).run("main", arguments(module_of(program)))
                     same_numbers(name, value, value_of_program(program))
 
-    def test_the_input_is_untouched(self, name: str, subtests: FailedSubtests):
+    def test_the_input_is_untouched(self, name: str, subtests: Failures):
         for program in PROGRAMS:
             with subtests.test(program=program):
                 mod = module(program)
@@ -161,7 +145,7 @@ class TestEveryPassOnEveryProgram:
                 assert all(dict(mod.items())[n] is f for n, f in functions.items())
                 assert structural_hash(mod) == before
 
-    def test_a_second_run_has_nothing_to_do(self, name: str, subtests: FailedSubtests):
+    def test_a_second_run_has_nothing_to_do(self, name: str, subtests: Failures):
         for program in PROGRAMS:
             if name in GROWS or (name, program) in UNROLLS:
                 continue  # there is always more to do
@@ -169,14 +153,14 @@ class TestEveryPassOnEveryProgram:
                 if (once := made_by(name, program)) is not None:
                     assert run(name, once) is once
 
-    def test_where_nothing_changes_the_module_stays_the_same_object(self, name: str, subtests: FailedSubtests):
+    def test_where_nothing_changes_the_module_stays_the_same_object(self, name: str, subtests: Failures):
         for program in PROGRAMS if name not in WRITES_SPANS else ():
             with subtests.test(program=program):
                 mod = module_of(program)
                 if (result := made_by(name, program)) is not None and structural_equal(result, mod):
                     assert run(name, mod) is mod
 
-    def test_alone_on_an_untyped_program_it_is_right_or_says_what_it_needs(self, name: str, subtests: FailedSubtests):
+    def test_alone_on_an_untyped_program_it_is_right_or_says_what_it_needs(self, name: str, subtests: Failures):
         for program in PROGRAMS:
             with subtests.test(program=program):
                 check_alone(name, program)
@@ -205,7 +189,7 @@ def check_alone(name: str, program: str) -> None:
         same_numbers(name, Evaluator(mod).run("main", arguments(module_of(program))), value_of_program(program))
 
 
-@pytest.mark.parametrize("name", sorted(set(EVERY_PASS) - FINDS_SOMETHING))
+@each("name", sorted(set(EVERY_PASS) - FINDS_SOMETHING))
 def test_where_there_is_nothing_to_do_the_module_stays_the_same_object(name: str):
     mod = module("nothing to do")
     assert run(name, mod) is mod
@@ -256,7 +240,7 @@ def test_programs_may_nest_a_hundred_thousand_deep(name: str, kind: str):
     nest(name, deep(kind, 100_000))
 
 
-@pytest.mark.parametrize("name", EVERY_PASS)
+@each("name", EVERY_PASS)
 def test_a_program_with_more_paths_than_atoms_is_no_larger_than_its_nodes(name: str):
     x = Var("x", TensorType((2,), "float32"))
     body: Any = x

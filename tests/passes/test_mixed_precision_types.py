@@ -13,6 +13,7 @@ from passlab.ir import Expr, TensorType, Var
 from passlab.ir.op import Op
 from passlab.op.edge_cases import program
 from passlab.text.parser import parse
+from tests.each import each
 
 MAIN = """
 type Option[A] { Some(A), None, }
@@ -21,7 +22,7 @@ def @main(%x: Tensor[(2, 3), float32]) { %BODY }
 """
 
 
-@pytest.mark.parametrize(
+@each(
     "held",
     [
         "Some(nn.relu(%y))",
@@ -34,7 +35,7 @@ def @main(%x: Tensor[(2, 3), float32]) { %BODY }
         "Some(fn (%u: Tensor[(2, 3), float32]) { nn.relu(%u) })",
     ],
 )
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         "let %v = (fn (%y: Tensor[(2, 3), float32]) { (HELD, nn.relu(%y)) })(%x); %v.1",

@@ -14,6 +14,7 @@ from passlab.ir import Call, IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order
 from passlab.text.parser import parse
+from tests.each import each
 
 Q, U, F = "%q: Tensor[(2, 6), int8]", "%u: Tensor[(2, 6), uint8]", "%x: Tensor[(2, 6), float32]"
 N, W, V = "%i: Tensor[(2, 6), int32]", "%w: Tensor[(6, 6), int8]", "%v: Tensor[(1, 3, 6, 6), int8]"
@@ -78,7 +79,7 @@ def quantized(mod: IRModule) -> list[str]:
     return [op.name for op in calls if isinstance(op, Op) and op.name.startswith("qnn.")]
 
 
-@pytest.mark.parametrize("name", CALLS)
+@each("name", CALLS)
 def test_the_bits_are_those_of_the_operator(name: str):
     mod = module(CALLS[name])
     result = relay.qnn.transform.CanonicalizeOps()(mod)

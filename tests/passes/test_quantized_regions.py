@@ -9,12 +9,12 @@ from __future__ import annotations
 import random
 
 import numpy as np
-import pytest
 
 from passlab import relay, transform
 from passlab.infer import infer_module
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
+from tests.each import each
 
 SHAPE = (1, 2, 4, 4)
 SCALES = (0.05, 0.1, 0.5, 1.0, 2.0, 3.7)
@@ -97,7 +97,7 @@ class Region:
         ))()  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_the_integer_form_of_a_region_has_its_values(seed: int):
     region = Region(seed)
     result = _on_integers(region)

@@ -22,6 +22,7 @@ from passlab.op import make
 from passlab.passes.simplify.simplify_expr import RULES
 from passlab.rewriting.rules import RuleSet
 from passlab.transform.numeric_contract import EXACT, NumericContract
+from tests.each import each
 
 HALVES = np.arange(65536, dtype="uint16").view("float16")  # every float16 there is
 BYTES = np.arange(-128, 128).astype("int8")
@@ -313,7 +314,7 @@ def test_every_rule_has_programs():
     assert set(PROGRAMS) == set(BY_NAME)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@each("name", PROGRAMS)
 def test_a_rule_keeps_its_contract(name: str):
     tried = list(PROGRAMS[name](name))
     assert sum(held(name, c) for c in tried[:: -(-len(tried) // QUICK)]) > 0

@@ -19,6 +19,7 @@ from passlab.ir.variables import bound_vars
 from passlab.ir.walk import children, post_order
 from passlab.op import make
 from passlab.text.parser import parse
+from tests.each import each
 from tests.passes.law_programs import PROGRAMS, module
 
 
@@ -52,8 +53,8 @@ def test_a_constant_that_stands_twice_is_bound_once_and_names_go_on():
 
 
 # ---------------------------------------------------------------- SplitArgs
-@pytest.mark.parametrize("limit", [3, 4, 10, 99, 100, 101])
-@pytest.mark.parametrize("count", [1, 2, 3, 9, 10, 100])
+@each("limit", [3, 4, 10, 99, 100, 101])
+@each("count", [1, 2, 3, 9, 10, 100])
 def test_no_concatenation_takes_more_than_the_limit(count: int, limit: int):
     params = [Var(f"p{i}", TensorType((1 + i % 3, 2), "float32")) for i in range(count)]
     whole = make("concatenate", relay.Tuple(params), axis=0)

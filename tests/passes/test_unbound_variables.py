@@ -11,6 +11,7 @@ from passlab import ir, relay, transform
 from passlab.errors import DiagnosticError, PasslabError
 from passlab.executor import create_executor
 from passlab.ir import Function, If, IRModule, RefCreate, Tuple, TupleGetItem
+from tests.each import each
 from tests.passes.test_laws import EVERY_PASS, make_pass
 
 X, LOOSE, FLAG = relay.var("x", shape=(2,)), relay.var("loose", shape=(2,)), relay.var("loose", shape=(), dtype="bool")
@@ -28,8 +29,8 @@ def program(position: str) -> IRModule:
     return IRModule().with_functions({"main": Function([X], BODIES[position]())})
 
 
-@pytest.mark.parametrize("position", BODIES)
-@pytest.mark.parametrize("executor", ["debug", "vm", "aot", "graph"])
+@each("position", BODIES)
+@each("executor", ["debug", "vm", "aot", "graph"])
 def test_an_executor_names_it(executor, position):
     with pytest.raises(PasslabError, match="%loose"):
         create_executor(executor, program(position)).evaluate()(np.ones(2, "float32"))
@@ -45,8 +46,8 @@ def test_a_parameter_that_leaves_its_function_is_named(executor):
         create_executor(executor, IRModule.from_expr(Function([X], Tuple(twice)))).evaluate()(np.ones(2, "float32"))
 
 
-@pytest.mark.parametrize("position", BODIES)
-@pytest.mark.parametrize("name", EVERY_PASS)
+@each("position", BODIES)
+@each("name", EVERY_PASS)
 def test_a_pass_leaves_it_or_refuses_it(name, position, capsys):
     logging.disable(logging.WARNING)
     try:

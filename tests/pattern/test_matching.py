@@ -45,6 +45,7 @@ from passlab.pattern import (
     match,
     wildcard,
 )  # fmt: skip
+from tests.each import each
 
 F32 = TensorType((10, 10))
 x, y, z, w = (Var(n, F32) for n in "xyzw")
@@ -144,18 +145,14 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("pattern", "expr", "matches"), CASES, ids=[f"{p} {' '.join(str(e).split())}" for p, e, _ in CASES]
-)
+@each(("pattern", "expr", "matches"), CASES, ids=[f"{p} {' '.join(str(e).split())}" for p, e, _ in CASES])
 def test_match(pattern: DFPattern, expr: Expr, matches: bool) -> None:
     assert pattern.match(expr) == match(pattern, expr) == matches
     if matches:
         assert explain(pattern, expr)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "expr", "matches"), CASES, ids=[f"{p} {' '.join(str(e).split())}" for p, e, _ in CASES]
-)
+@each(("pattern", "expr", "matches"), CASES, ids=[f"{p} {' '.join(str(e).split())}" for p, e, _ in CASES])
 def test_what_is_added_to_a_pattern_matches_only_where_the_pattern_does(
     pattern: DFPattern, expr: Expr, matches: bool
 ) -> None:

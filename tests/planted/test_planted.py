@@ -14,6 +14,7 @@ import pytest
 
 import passlab
 from passlab.infer import infer_module
+from tests.each import each
 from tests.mutants.definitions import SCOPES, Definition, definitions, find
 from tests.planted.catalogue import FAULTS
 
@@ -69,7 +70,7 @@ def shortcomings(name: str, row: dict[str, object]) -> list[str]:
     return results if row["shows"] else [*results, f"the script does not show it\n{row['script']}"]
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@each("name", FAULTS)
 def test_a_fault_fits_the_code_it_is_planted_in(name: str) -> None:
     fault = FAULTS[name]
     changed = fault.mutation.changed()

@@ -12,6 +12,7 @@ from passlab.devices import VirtualDevice
 from passlab.errors import RunTypeError, VerifyError
 from passlab.ir import Call, Constant, Expr, Function, IRModule, Tuple, Var
 from passlab.ir.walk import children, post_order
+from tests.each import each
 
 plan = relay.backend._backend.GraphPlanMemory
 
@@ -44,8 +45,8 @@ def random_function(seed: int) -> Function:
     return typed(relay.Function(params, relay.Tuple(values[-choice.randrange(1, 3) :])))
 
 
-@pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("fused", [True, False], ids=["fused", "plain"])
+@each("seed", range(40))
+@each("fused", [True, False], ids=["fused", "plain"])
 def test_values_that_are_still_needed_share_no_storage(seed: int, fused: bool):
     function = random_function(seed)
     if fused:

@@ -12,6 +12,7 @@ import passlab
 from passlab import IRModule, instrument, limits, relay, transform
 from passlab.display import graph_view
 from passlab.errors import PasslabError
+from tests.each import each
 
 NET = passlab.parse("def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) { nn.dense(%x, %w) }")
 X, W = np.ones((1, 8), "float32"), np.ones((4, 8), "float32")
@@ -77,7 +78,7 @@ MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("misuse", MISUSES)
+@each("misuse", MISUSES)
 def test_a_misuse_is_told_with_its_cure(misuse: str) -> None:
     make, fix = MISUSES[misuse]
     with pytest.raises(PasslabError) as caught:

@@ -16,6 +16,7 @@ from passlab import relay
 from passlab.errors import AttrsError, NodeTypeError
 from passlab.ir.op import Op
 from passlab.op.declare import OpBuilder
+from tests.each import each
 
 
 def _facts(name: str) -> list[str]:
@@ -66,14 +67,14 @@ def function(path: str) -> Any:
     return functools.reduce(getattr, path.split("."), relay)
 
 
-@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.partition("(")[0])
+@each("fact", FACTS, ids=lambda fact: fact.partition("(")[0])
 def test_a_function_has_relays_parameters(fact: str) -> None:
     result = inspect.signature(function(fact.partition("(")[0])).parameters.values()
     assert [(p.name, p.default) for p in result] == parameters(fact)
     assert all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in result)
 
 
-@pytest.mark.parametrize("fact", PASSES, ids=lambda fact: fact.partition("(")[0])
+@each("fact", PASSES, ids=lambda fact: fact.partition("(")[0])
 def test_a_pass_has_relays_parameters(fact: str) -> None:
     result = inspect.signature(function(f"transform.{fact.partition('(')[0]}")).parameters.values()
     expected = parameters(fact)
@@ -89,7 +90,7 @@ def test_every_operator_is_in_the_facts_or_has_a_reason() -> None:
     assert sorted(set(rest) - names) == sorted(ELSEWHERE)
 
 
-@pytest.mark.parametrize("fact", [f for f in FACTS if not f.startswith("qnn.")], ids=lambda f: f.partition("(")[0])
+@each("fact", [f for f in FACTS if not f.startswith("qnn.")], ids=lambda f: f.partition("(")[0])
 def test_the_same_function_is_under_relay_op(fact: str) -> None:
     path = fact.partition("(")[0]
     assert function(f"op.{path}") is function(path)

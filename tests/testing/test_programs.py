@@ -41,6 +41,7 @@ from passlab.testing.programs.constructs import DTYPES
 from passlab.testing.programs.operators import integers
 from passlab.testing.programs.registry import EXCLUDED, operator_names, templates
 from passlab.testing.programs.writer import Options, ProgramWriter
+from tests.each import each
 
 SEEDS = range(30)
 ELEMENT_DTYPES = (
@@ -67,7 +68,7 @@ def test_a_program_is_typed_and_well_formed_and_its_text_means_the_same(effects:
         assert structural_equal(infer_module(passlab.parse(mod.astext(show_meta_data=True))), mod)
 
 
-@pytest.mark.parametrize("rule", effects._TICKS, ids=lambda rule: rule.__name__)
+@each("rule", effects._TICKS, ids=lambda rule: rule.__name__)
 def test_no_function_of_a_program_is_there_twice(rule):
     """Two copies of a function with the same parameters bind these twice."""
     for seed in range(60):

@@ -10,6 +10,7 @@ from passlab.errors import LimitError, ParseError
 from passlab.text.parser import parse, parse_expr
 from passlab.text.printer import astext
 from passlab.text.program_json import save_json
+from tests.each import each
 
 EXPRESSIONS = [
     # each with its message, the line and column, and a part of the hint
@@ -69,7 +70,7 @@ EXPRESSIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "message", "place", "hint"), EXPRESSIONS, ids=[e[0][:40] for e in EXPRESSIONS])
+@each(("text", "message", "place", "hint"), EXPRESSIONS, ids=[e[0][:40] for e in EXPRESSIONS])
 def test_malformed_expression(text: str, message: str | None, place: tuple[int, int] | None, hint: str | None) -> None:
     with pytest.raises(ParseError) as caught:
         parse_expr(text)
@@ -143,7 +144,7 @@ SLIPS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "fix"), SLIPS, ids=[slip[0][:40] for slip in SLIPS])
+@each(("text", "fix"), SLIPS, ids=[slip[0][:40] for slip in SLIPS])
 def test_a_usual_slip_is_told_its_cure(text: str, fix: str) -> None:
     with pytest.raises(ParseError) as caught:
         parse(text)

@@ -10,6 +10,7 @@ from passlab.ir.expr import Call, Function, Let, Tuple, TupleGetItem
 from passlab.ir.types import ANY, FuncType, RefType, TensorType, TupleType
 from passlab.text.parser import parse, parse_expr
 from passlab.text.printer import astext, pretty
+from tests.each import each
 
 EXPRESSIONS = {
     # precedence and association
@@ -86,7 +87,7 @@ EXPRESSIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", EXPRESSIONS)
+@each("text", EXPRESSIONS)
 def test_expression_reads_as(text: str) -> None:
     expr = parse_expr(text)
     printed = pretty(expr)

@@ -14,6 +14,7 @@ from passlab.ir.module import IRModule
 from passlab.text.library import FILES, standard
 from passlab.text.parser import parse
 from passlab.text.printer import astext
+from tests.each import each
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -98,7 +99,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("call", CASES)
+@each("call", CASES)
 def test_function(call: str) -> None:
     mod = parse(f"def @main() {{ {call} }}", init_module=standard("nat.rly"))
     assert plain(Evaluator(infer_module(mod)).run("main", [])) == CASES[call]

@@ -16,6 +16,7 @@ from passlab.ir.types import GlobalTypeVar, TypeCall, TypeVar
 from passlab.text.literals import float_text, quote, read_string, scalar_text
 from passlab.text.parser import parse, parse_expr
 from passlab.text.printer import astext, pretty
+from tests.each import each
 
 NUMBERS = {
     # each with how it prints and its dtype
@@ -64,7 +65,7 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("text", NUMBERS)
+@each("text", NUMBERS)
 def test_number(text: str) -> None:
     constant = parse_expr(text)
     assert isinstance(constant, Constant)
@@ -170,7 +171,7 @@ def test_escapes(text: str, value: str) -> None:
 NAMES = ["x", "x_1", "a/b", "a.b:0", "let", "def", "ref", "True", "_x y", "é", "", "1", "a//b", "a/", "nanf", "inff", "Tensor", "int32", '"', "\n", "\\", "meta", "op", "ctor", "fn"]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_any_name_prints_and_reads_back(name: str) -> None:
     header, element = GlobalTypeVar(name), TypeVar(name or "T")
     wrap, none = Constructor(name, [element], header), Constructor(f"{name}2", [], header)

@@ -9,6 +9,7 @@ import pytest
 import passlab
 from passlab import relay
 from passlab.errors import ParseError
+from tests.each import each
 
 NAMES = ("input.1", "x.0", "layer1.0.1", "a.b.3", "x.1f", "x.12.0")
 PROGRAMS = {
@@ -23,8 +24,8 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("program", PROGRAMS)
+@each("name", NAMES)
+@each("program", PROGRAMS)
 def test_a_bound_name_that_ends_in_a_number_reads_as_its_quoted_form(name, program):
     mod = passlab.parse(PROGRAMS[program].format(n=f"%{name}", m=f"%{name}0"))
     quoted = PROGRAMS[program].format(n=f'%"{name}"', m=f'%"{name}0"')

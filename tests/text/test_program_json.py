@@ -17,6 +17,7 @@ from passlab.ir.walk import post_order
 from passlab.op.edge_cases import program, varies_dtype
 from passlab.text.parser import parse
 from passlab.text.records import MetaObject
+from tests.each import each
 from tests.op.test_declarations import parse_example
 from tests.passes.law_programs import PROGRAMS
 
@@ -49,7 +50,7 @@ def test_pickled_programs_come_back_typed_as_they_were(program: str) -> None:
                 assert copy(node) is deepcopy(node) is node
 
 
-@pytest.mark.parametrize("name", Op.list_op_names())
+@each("name", Op.list_op_names())
 def test_calls_of_every_operator_come_back_with_their_attributes(name: str) -> None:
     call = parse_example(name).body
     back = read_back(relay.Function(relay.analysis.free_vars(call), call)).body
@@ -57,7 +58,7 @@ def test_calls_of_every_operator_come_back_with_their_attributes(name: str) -> N
     assert back.attrs == call.attrs
 
 
-@pytest.mark.parametrize("name", Op.list_op_names())
+@each("name", Op.list_op_names())
 def test_every_edge_case_of_every_operator_comes_back(name: str) -> None:
     """A list of `split` was read as a number: the attributes of examples are not all that an operator has."""
     for edge in Op.get(name).spec.edge_cases:

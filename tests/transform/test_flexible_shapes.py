@@ -10,6 +10,7 @@ import pytest
 from passlab import parse, relay, transform
 from passlab.analysis import well_formed
 from passlab.errors import PassValueError
+from tests.each import each
 
 DENSE = """
 def @main(%x: Tensor[(1, 3), float32], %w: Tensor[(2, 3), float32]) {
@@ -28,9 +29,9 @@ def run(mod: Any, *arguments: Any, executor: str = "vm") -> Any:
     return relay.create_executor(executor, mod).evaluate()(*arguments)
 
 
-@pytest.mark.parametrize("executor", ["debug", "vm"])
-@pytest.mark.parametrize("auto_pad", [False, True])
-@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5])
+@each("executor", ["debug", "vm"])
+@each("auto_pad", [False, True])
+@each("rows", [1, 2, 3, 4, 5])
 def test_every_length_gives_what_its_own_program_gives(rows: int, auto_pad: bool, executor: str) -> None:
     mod = transform.FlexibleShapeDispatch(buckets=[4, 2], auto_pad=auto_pad)(parse(DENSE))
     got = run(mod, numbers(rows), W, executor=executor)

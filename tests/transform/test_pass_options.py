@@ -17,6 +17,7 @@ from passlab.ir.op import is_call_of
 from passlab.pattern import is_op, wildcard
 from passlab.text.parser import parse
 from passlab.transform.registry import pass_names
+from tests.each import each
 from tests.passes.docstring_programs import all_cases
 
 CALLED = "def @main(%x: float32) -> float32 { @f(exp(%x)) }  def @f(%y: float32) -> float32 { tanh(%y) }"
@@ -151,7 +152,7 @@ class Nothing:
     """What no option can be."""
 
 
-@pytest.mark.parametrize(("name", "option"), OPTIONS)
+@each(("name", "option"), OPTIONS)
 def test_an_option_refuses_what_it_cannot_be(name: str, option: str) -> None:
     others = OPTIONS[name, option][0]
     with pytest.raises(PasslabError):

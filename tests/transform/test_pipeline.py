@@ -7,6 +7,7 @@ import pytest
 from passlab import limits
 from passlab.errors import LimitError, ParseError, PassError, PasslabError, PassTypeError
 from passlab.transform import Sequential, as_pass, module_pass, parse_pipeline
+from tests.each import each
 from tests.transform.programs import idle
 
 
@@ -83,7 +84,7 @@ def test_options_of_a_pipeline():
     assert (text.info.name, text.info.opt_level, text.info.required) == ("mine", 2, ["InferType"])
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "error", "line", "column", "words"),
     [
         ("A, Fuse", PassError, 1, 4, "no pass `Fuse`"),

@@ -14,6 +14,7 @@ from passlab.ir.op import Op, Trait
 from passlab.vm import VirtualMachine, compile
 from passlab.vm.kernels import primitive as tails
 from passlab.vm.kernels.primitive import Kernel
+from tests.each import each
 
 RNG = np.random.default_rng(3)
 DTYPES = ["float32", "float64", "float16", "int32", "uint8"]
@@ -26,8 +27,8 @@ def numbers(dtype: str, *shape: int) -> np.ndarray:
     return (RNG.random(shape) * 6 + 1).astype(dtype)
 
 
-@pytest.mark.parametrize("name", IN_PLACE)
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("name", IN_PLACE)
+@each("dtype", DTYPES)
 def test_operators_in_place_write_over_their_inputs_without_harm(name, dtype):
     spec = Op.get(name).spec
     attrs = spec.attrs(a_min=2.0, a_max=5.0) if name == "clip" else None

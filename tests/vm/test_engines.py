@@ -15,6 +15,7 @@ from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.objects import Allocator, VMClosure
 from passlab.vm.verifier import verify
+from tests.each import each
 from tests.infer.typed_programs import CONS, NIL
 from tests.text.typed_programs import module
 from tests.vm.generated import Program
@@ -103,6 +104,7 @@ def test_both_engines_agree(name):
     assert_agree(compile(passlab.parse(text)), args)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", ["tree", "closures", "nested", "loop", "partial", "fault", "shape"])
 def test_both_engines_stop_at_the_same_instruction_when_fuel_runs_out(name):
     text, args = TEXTS[name]
@@ -146,7 +148,7 @@ def test_functions_too_long_to_compile_give_the_same(name, monkeypatch):
             assert_agree(exe, args)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_both_engines_agree_on_generated_programs(seed):
     program = Program(seed)
     assert_agree(compile(passlab.parse(program.text)), program.args)

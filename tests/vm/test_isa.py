@@ -6,6 +6,7 @@ import pytest
 
 from passlab.errors import VerifyError
 from passlab.vm.isa import ISA, Instruction, Opcode, decode, disassemble, dtype_numbers, dtype_of_numbers, encode
+from tests.each import each
 
 
 def sample(opcode: Opcode) -> Instruction:
@@ -19,14 +20,14 @@ def sample(opcode: Opcode) -> Instruction:
     return Instruction(opcode, *values)
 
 
-@pytest.mark.parametrize("opcode", Opcode)
+@each("opcode", Opcode)
 def test_every_instruction_is_encoded_and_decoded(opcode):
     instruction = sample(opcode)
     assert decode(encode(instruction)) == instruction
     assert encode(instruction)[0] == opcode
 
 
-@pytest.mark.parametrize("opcode", Opcode)
+@each("opcode", Opcode)
 def test_every_instruction_cut_off_or_too_long_is_refused(opcode):
     numbers = encode(sample(opcode))
     for bad in (numbers[:-1] if len(numbers) > 1 else [], [*numbers, 7]):
@@ -34,7 +35,7 @@ def test_every_instruction_cut_off_or_too_long_is_refused(opcode):
             decode(bad)
 
 
-@pytest.mark.parametrize("opcode", Opcode)
+@each("opcode", Opcode)
 def test_what_an_instruction_reads_and_writes_follows_from_its_declaration(opcode):
     instruction = sample(opcode)
     registers = [o for o in ISA[opcode].stored if o.kind == "reg"]
@@ -42,7 +43,7 @@ def test_what_an_instruction_reads_and_writes_follows_from_its_declaration(opcod
     assert len(instruction.reads()) == sum(2 if o.many else 1 for o in registers if not o.writes)
 
 
-@pytest.mark.parametrize("opcode", Opcode)
+@each("opcode", Opcode)
 def test_every_instruction_lists_itself_under_its_mnemonic(opcode):
     assert disassemble(sample(opcode)).split()[0] == ISA[opcode].mnemonic
 

@@ -18,6 +18,7 @@ from passlab.executor import python_source
 from passlab.ir.expr import Function
 from passlab.ir.walk import post_order, rewrite
 from passlab.relay import create_executor
+from tests.each import each
 from tests.lab.user.programs import PROGRAMS
 
 LOWERING = ("LowerTE", "ManifestAlloc", "MemoryPlan", "ManifestLifetimes", "FuseOps")
@@ -45,8 +46,8 @@ def lowered(mod, names):
         return transform.Sequential.from_text(", ".join(names))(transform.InferType()(mod))
 
 
-@pytest.mark.parametrize("last", FIRST_ORDER)
-@pytest.mark.parametrize("stages", range(1, len(LOWERING)))
+@each("last", FIRST_ORDER)
+@each("stages", range(1, len(LOWERING)))
 def test_a_lowered_program_keeps_its_meaning_under_passes_on_functions(last, stages):
     mod, x = passlab.parse(KERNELS), np.float32([0.5, -1.0])
     result = lowered(mod, [*LOWERING[:stages], last])

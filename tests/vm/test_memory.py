@@ -10,6 +10,7 @@ from passlab.errors import RunError
 from passlab.vm import Machine, VirtualMachine, compile
 from passlab.vm.isa import Opcode
 from passlab.vm.objects import Allocator, PooledAllocator, size_class
+from tests.each import each
 from tests.vm.programs import PROGRAMS, same
 
 CHAIN = """
@@ -20,8 +21,8 @@ def @main(%x: Tensor[(1000), float32], %w: Tensor[(1000), float32]) {
 """
 
 
-@pytest.mark.parametrize("memory", ["naive", "pooled", {"cpu": "pooled"}, None])
-@pytest.mark.parametrize("name", PROGRAMS)
+@each("memory", ["naive", "pooled", {"cpu": "pooled"}, None])
+@each("name", PROGRAMS)
 def test_results_do_not_depend_on_the_allocator(name, memory, rng):
     text, make = PROGRAMS[name]
     exe = compile(passlab.parse(text))

@@ -11,6 +11,7 @@ from passlab import vm
 from passlab.debugger.instant import same_values
 from passlab.debugger.trace import Trace
 from passlab.vm import Machine, compile
+from tests.each import each
 from tests.vm.generated import Program
 
 
@@ -42,7 +43,7 @@ def assert_laws(seed: int) -> None:
     assert same_values(by_node.trace.result, trace.result), program.text
 
 
-@pytest.mark.parametrize("seed", range(25))
+@each("seed", range(25))
 def test_stepping_keeps_its_laws(seed):
     assert_laws(seed)
 

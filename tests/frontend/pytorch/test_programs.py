@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from passlab import relay
 from passlab.frontend import from_pytorch
 from passlab.frontend.pytorch.program import load_program
+from tests.each import each
 
 PROGRAMS = Path(__file__).parent / "programs"
 NAMES = sorted(path.stem for path in PROGRAMS.glob("*.json"))
@@ -47,8 +47,8 @@ def test_thirty_models_are_stored() -> None:
     assert len(NAMES) >= 30
 
 
-@pytest.mark.parametrize("kind", ["debug", "vm"])
-@pytest.mark.parametrize("name", NAMES)
+@each("kind", ["debug", "vm"])
+@each("name", NAMES)
 def test_a_program_computes_what_pytorch_computes(name: str, kind: str) -> None:
     program, inputs, expected = stored(name)
     mod, params = from_pytorch(program)
