@@ -27,7 +27,6 @@ def _cast_type(attrs: Attrs, data: TensorType) -> Type:
     relation=_cast_type,
     pattern=OpPattern.ELEMWISE,
     level=3,
-    out=False,
     warns=True,
     gradient=gradient_by("cast_like"),
     shapes="S -> S",
@@ -61,7 +60,6 @@ def _cast_like_type(attrs: Attrs, data: TensorType, dtype_like: TensorType) -> T
     relation=_cast_like_type,
     pattern=OpPattern.ELEMWISE,
     level=3,
-    out=False,
     warns=True,
     gradient=gradient_by("cast_like"),
     shapes="data S, dtype_like any shape -> S",
@@ -99,7 +97,6 @@ def _reinterpret_type(attrs: Attrs, data: TensorType) -> Type:
     relation=_reinterpret_type,
     pattern=OpPattern.ELEMWISE,
     level=3,
-    out=False,
     shapes="S -> S",
     precision=Precision.NEVER,  # the program fixes the dtype whose bits are read
     source="ndarray.view",

@@ -87,7 +87,6 @@ def _where_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.BROADCAST,
     level=4,
     gradient=_where_grad,
-    out=False,
     shapes="condition, x, y, which broadcast to S -> S",
     source="np.where",
     edge_cases=(

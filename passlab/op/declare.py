@@ -24,7 +24,8 @@ import itertools
 import re
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, update_wrapper
+from functools import cached_property, partial, update_wrapper
+from types import CodeType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -89,7 +90,6 @@ def operator(
     attrs: type[Attrs] | None = None,
     pattern: OpPattern = OpPattern.OPAQUE,
     results: int | Callable[[Any], int | None] = 1,
-    out: bool = True,
     warns: bool = False,
     python: Python | None = None,
     **facts: Any,
@@ -97,13 +97,13 @@ def operator(
     """Declare the operator `name`; the decorated function is its NumPy kernel `kernel(attrs, *arrays, out=None)`.
 
     `results` is the number of results of a tuple (or a function of the attributes that returns it, or None if there is
-    no tuple). `out=False` says that the kernel takes no `out`, so that its result is copied; `warns` that NumPy may
-    warn inside it, of overflow or NaN, and is silenced. `python` is Relay's Python signature, where the attributes do
-    not determine it. `facts` are the other fields of `OpSpec`.
+    no tuple). The result of a kernel without the parameter `out` is copied. `warns` says that NumPy may warn inside it,
+    of overflow or NaN, and is silenced. `python` is Relay's Python signature, where the attributes do not determine it.
+    `facts` are the other fields of `OpSpec`.
     """
 
     def declare(kernel: Callable[..., Any]) -> Op:
-        raw = kernel if out else with_out(kernel)
+        raw = kernel if _takes_out(kernel) else with_out(kernel)
         shapes, edge_cases = relation_defaults(name, inputs, relation)
         facts.setdefault("shapes", shapes)
         edge_cases = facts.setdefault("edge_cases", edge_cases)
@@ -158,6 +158,14 @@ def quiet(kernel: Callable[..., Any]) -> Callable[..., Any]:
             return kernel(attrs, *arrays, out=out)
 
     return update_wrapper(run, kernel)
+
+
+def _takes_out(kernel: Any) -> bool:
+    """Whether a kernel has the parameter `out`, as NumPy's functions have."""
+    while isinstance(kernel, partial):
+        kernel = kernel.func
+    code: CodeType | None = getattr(kernel, "__code__", None)  # functions written in C have none
+    return code is None or "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def with_out(kernel: Callable[..., Any]) -> Callable[..., Any]:

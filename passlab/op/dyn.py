@@ -74,7 +74,7 @@ def _filled_operator(name: str, value: int, doc: str) -> Op:
     return operator(
         name, ("shape",), attrs=INIT, relation=_shape_only_type, shape_function=shape_function,
         pattern=OpPattern.ELEMWISE,
-        level=3, out=False, doc=doc, gradient=zero_gradient,
+        level=3, doc=doc, gradient=zero_gradient,
         shapes="shape (rank) -> shape", source="np.full",
         edge_cases=(
             f'{name}(%s: (2) int64 = [2, 3], shape=None, dtype="T")', f'{name}(%s: (0) int64, shape=None, dtype="T")',
@@ -99,7 +99,7 @@ def _full_shape(attrs: Attrs, fill_value: Array, shape: Array) -> Type:
 @operator(
     "dyn.full", ("fill_value", "shape"), attrs=INIT, relation=_full_type, shape_function=_full_shape,
     pattern=OpPattern.ELEMWISE, gradient=dyn_gradients.full,
-    level=3, out=False, warns=True,
+    level=3, warns=True,
     shapes="fill_value (), shape (rank) -> shape",
     source="np.full",
     edge_cases=(
@@ -155,7 +155,7 @@ def _data_and_vector(
         return work(attrs, data, result)
 
     return operator(
-        name, ("data", vector), attrs=record, relation=relation, shape_function=shape_function, out=False, doc=doc,
+        name, ("data", vector), attrs=record, relation=relation, shape_function=shape_function, doc=doc,
         **facts,
     )(kernel)  # fmt: skip
 
@@ -290,7 +290,7 @@ def _slice_shape(attrs: Attrs, data: Array, *bounds: Array) -> Type:
 @operator(
     "dyn.strided_slice", ("data", "begin", "end", "strides"), attrs=SLICE, relation=_slice_type,
     shape_function=_slice_shape,
-    pattern=OpPattern.INJECTIVE, level=4, out=False, gradient=dyn_gradients.strided_slice,
+    pattern=OpPattern.INJECTIVE, level=4, gradient=dyn_gradients.strided_slice,
     shapes="data (d0, ...), begin, end, strides (rank) -> (ceil((end - begin) / strides), ...)",
     source="NumPy's basic slicing",
     edge_cases=(
@@ -321,7 +321,7 @@ def _topk_shape(attrs: Attrs, data: Array, k: Array) -> Type:
 @operator(
     "dyn.topk", ("data", "k"), attrs=TOPK, relation=_topk_type, shape_function=_topk_shape,
     level=6, gradient=dyn_gradients.topk,
-    out=False, results=topk_results,
+    results=topk_results,
     shapes="(..., n, ...), k () -> (..., k, ...), values and positions",
     source="np.argsort, stable",
     edge_cases=(
@@ -350,7 +350,7 @@ def _one_hot_result(attrs: Attrs, indices: Array, on_value: Array, off_value: Ar
 
 @operator(
     "dyn.one_hot", ("indices", "on_value", "off_value", "depth"), attrs=ONE_HOT, relation=_one_hot_type,
-    shape_function=_one_hot_result, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, out=False, warns=True,
+    shape_function=_one_hot_result, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, warns=True,
     gradient=dyn_gradients.one_hot,
     shapes="indices S, on_value, off_value, depth () -> S with depth inserted at axis",
     source="a row of the identity matrix for each index",
@@ -380,7 +380,7 @@ def _dense_shape(attrs: Attrs, indices: Array, values: Array, default: Array, ou
 
 @operator(
     "dyn.sparse_to_dense", ("sparse_indices", "sparse_values", "default_value", "output_shape"), relation=_dense_type,
-    shape_function=_dense_shape, level=3, out=False,
+    shape_function=_dense_shape, level=3,
     gradient=scatter_gradients.sparse_to_dense,
     shapes=(
         "sparse_indices (n, r) or (n) or (), sparse_values (n) or (), default_value (), "

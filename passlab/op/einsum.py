@@ -160,7 +160,6 @@ def _fit_shape(
     relation=_einsum_type,
     pattern=OpPattern.INJECTIVE,
     level=11,
-    out=False,
     warns=True,
     gradient=_einsum_grad,
     shapes="tensors by the left of the equation -> its right",

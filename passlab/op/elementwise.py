@@ -362,7 +362,6 @@ copy = elementwise(
     _copy_kernel,
     "A copy of the tensor.",
     level=3,
-    out=False,
     gradient=_unary_gradient(lambda x, y, grad: grad),
     precision=Precision.FOLLOW,
     traits=Trait.MOVES | Trait.HOMOGENEOUS,

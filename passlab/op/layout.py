@@ -45,7 +45,6 @@ def _layout_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     relation=_layout_type,
     pattern=OpPattern.INJECTIVE,
     level=5,
-    out=False,
     gradient=_layout_grad,
     shapes="src_layout -> dst_layout",
     source="Relay's layouts: a capital for an axis, 4c for a part of 4 split off it",

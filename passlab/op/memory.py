@@ -165,7 +165,6 @@ shape_of = operator(
     relation=shape_of_type,
     non_computational=True,
     gradient=zero_gradient,
-    out=False,
     doc="The shape of a tensor as a vector, as an instruction.",
     shapes="(d0, ..., dn) -> (n + 1)",
     source="ndarray.shape",
@@ -196,7 +195,6 @@ def _reshape_tensor_shape(attrs: Attrs, data: Array, shape: Array) -> Type:
     shape_function=_reshape_tensor_shape,
     non_computational=True,
     gradient=gradient_by("reshape_like"),
-    out=False,
     shapes="data (...), shape (rank) -> shape",
     source="np.reshape",
     edge_cases=(

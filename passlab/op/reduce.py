@@ -210,7 +210,6 @@ def _reduction(name: str, function: Callable[..., Array], doc: str, **facts: Any
         relation=_reduce_type,
         pattern=OpPattern.COMM_REDUCE,
         level=4,
-        out=False,
         warns=True,
         doc=doc,
         shapes=_SHAPES,
@@ -268,7 +267,6 @@ def _arg_reduction(name: str, find: Callable[..., Any], doc: str) -> Op:
         relation=_index_type,
         pattern=OpPattern.COMM_REDUCE,
         level=4,
-        out=False,
         python=Python("data, axis=None, keepdims=False, exclude=False, select_last_index=False"),
         doc=doc,
         gradient=zero_gradient,
@@ -332,7 +330,6 @@ def _variance_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.COMM_REDUCE,
     precision=Precision.NEVER,
     level=4,
-    out=False,
     warns=True,
     python=Python(
         "data, axis=None, keepdims=False, exclude=False, unbiased=False, with_mean=None",

@@ -68,7 +68,6 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
         attrs=SCAN,
         relation=_scan_type,
         level=3,
-        out=False,
         warns=True,
         python=Python("data, axis=None, dtype=None, exclusive=None", dtype=lambda dtype: dtype or "", exclusive=bool),
         doc=doc,

@@ -272,7 +272,6 @@ def _kept(dropout: OpCall) -> Expr:
     level=1,
     warns=True,
     python=Python(finish=_kept),
-    out=False,
     gradient=gradients.dropout,
     shapes="S -> S, mask S",
     source="Srivastava et al. (2014), at inference",

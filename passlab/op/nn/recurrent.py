@@ -211,7 +211,6 @@ def _define(attrs: Attrs, *inputs: Expr) -> Expr:
     attrs=RECURRENT,
     relation=_recurrent_type,
     results=lambda attrs: 1 + _states(attrs),
-    out=False,
     warns=True,
     python=Python(
         "data, weight, recurrent_weight, optional=(), mode='lstm', direction='forward', linear_before_reset=False, "

@@ -185,7 +185,6 @@ def _transpose_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     gradient=sparse_gradients.sparse_transpose,
     warns=True,
     results=3,
-    out=False,
     shapes="a sparse matrix (n, n) -> its transpose, as data, indices and indptr",
     source="SciPy's compressed rows",
     edge_cases=("nn.sparse_transpose(%data: (3), %indices: (3) int32 = [0, 2, 1], %indptr: (4) int32 = [0, 2, 2, 3])",),

@@ -10,7 +10,6 @@ from passlab.op.no_gradient import QUANTIZED
 
 _COMMON = {
     "level": 11,
-    "out": False,
     "non_computational": True,
     "source": "Jacob et al., Quantization and training of neural networks (2018)",
 }

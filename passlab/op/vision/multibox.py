@@ -132,7 +132,6 @@ _VARIANCES = tuple(float(_F32(v)) for v in (0.1, 0.1, 0.2, 0.2))  # Relay stores
         "cls_prob, loc_pred, anchor, clip=True, threshold=0.01, variances=(0.1, 0.1, 0.2, 0.2), keep_background=False"
     ),
     results=2,
-    out=False,
     shapes="cls_prob (N, classes, n), loc_pred (N, 4 n), anchor (1, n, 4) -> (N, n, 6), (N)",
     source="Liu et al., SSD (2016)",
     edge_cases=(

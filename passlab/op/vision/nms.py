@@ -61,7 +61,6 @@ def _counts_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     level=5,
     python=Python(score_threshold=constant("float32")),
     results=3,
-    out=False,
     warns=True,
     shapes="data (N, n, fields), score_threshold () -> (N), (N, n, fields), (N, n)",
     source="MXNet's box_nms",
@@ -168,7 +167,6 @@ def _suppress_sample(attrs: Attrs, data: Array, count: int, limit: int, threshol
         iou_threshold=constant("float32"),
     ),
     results=lambda attrs: 2 if attrs.return_indices else None,
-    out=False,
     shapes="data (N, n, fields), valid_count (N), indices (N, n) -> (N, n), (N, 1)",
     source="greedy suppression, best score first: MXNet's box_nms",
     edge_cases=(
@@ -263,7 +261,6 @@ def _select_class(boxes: Array, scores: Array, limit: int, iou: float, min_score
         score_threshold=constant("float32"),
     ),
     results=lambda attrs: 2 if attrs.output_format == "onnx" else 3,
-    out=False,
     shapes="boxes (N, n, 4), scores (N, classes, n) -> rows (N * classes * n, 3), their count (1)",
     source="ONNX's NonMaxSuppression",
     edge_cases=(
@@ -348,7 +345,6 @@ def _regular_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     relation=_regular_type,
     level=5,
     results=4,
-    out=False,
     shapes=(
         "boxes (N, n, 4), scores (N, n, classes) -> (N, max_detections, 4), (N, max_detections), (N, "
         "max_detections), (N)"
