@@ -58,6 +58,16 @@ def test_no_arrow_runs_through_a_box_that_it_does_not_join(seed):
                     assert abs(x - left) >= w / 2, (arrow, number, h)
 
 
+@each("seed", range(10))
+def test_the_port_stands_above_all_that_it_feeds_whatever_its_number(seed):
+    graph, sizes = scattered(seed)
+    port = len(graph.boxes)
+    graph.boxes.append(Box(port, "port", "", None))
+    graph.arrows += [Arrow(port, target) for target in range(0, port, 3)]
+    *boxes, (_, top) = lay_out_layers(graph, [*sizes, (40.0, 27.0)]).boxes
+    assert all(top < boxes[target][1] for target in range(0, port, 3))
+
+
 def test_a_chain_stands_in_one_line():
     graph = Dataflow([Box(n, "op", "", None) for n in range(9)], [Arrow(n, n + 1) for n in range(8)])
     assert len({x for x, _ in lay_out_layers(graph, [(60.0, 27.0)] * 9).boxes}) == 1
