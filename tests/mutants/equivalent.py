@@ -9,6 +9,7 @@ EQUIVALENT: dict[str, str] = {
     "_patches / other comparison 3 / >=": _SPEED,
     "broadcast:_bitwise / other constant 3 / True": "NumPy warns of nothing that is computed with bits",
     "graph_module:_gap / swap arguments 0 / 0 1": _NO_ORDER,
+    "number_array / drop statement 2": "a constant copies an array that can be written to, which takes longer",
     "pool:_max_pool / decide condition 0 / True": "an array that is copied to itself stays as it is",
     "replace_weights / swap arguments 2 / 0 1": _NO_ORDER,
     "run_const_expr / keep argument 0": "the value of a tensor is an array already, which the type checker is not told",
