@@ -16,6 +16,7 @@ import ast
 import builtins
 import re
 import warnings
+from collections.abc import Iterable
 
 _STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"|//[^\n]*|;[^\n]*')
 _PAIRS = (b"{}", b"()", b"[]")
@@ -32,16 +33,19 @@ _USED = re.compile(rb"\b(?:ptr|i\d+|float|double|half|bfloat) %" + _WORD)  # no 
 _GROUP = re.compile(rb"(?m)^attributes #(\d+) = ")
 _METADATA = re.compile(rb"(?m)^!(\d+) = ")
 # ---------------------------------------------------------------- MLIR
-_DEFINED = re.compile(rb"(?m)^ *((?:%[\w.$-]+(?::\d+)?, )*%[\w.$-]+(?::\d+)?) = |^ *(\^[^\n]*)")
+_RESULTS = re.compile(rb"\n *(%[^=\n]+) = ")
+_RESULT = re.compile(rb"%[\w.$-]+")
 _VALUE = re.compile(rb"%(?:\d+|c\d\w*|cst\w*|true\w*|false\w*)(?![\w.$-])")  # these are results of operations
 _PREDECESSORS = re.compile(rb" +// [^\n]*")
+_BLOCK_LINE = re.compile(rb"(?m)^ *(\^[^\n]*)")
 _BLOCK = re.compile(rb"\^\w+")
 _BLOCK_HEAD = re.compile(rb"(?m)^ *(\^\w+)")
 # ---------------------------------------------------------------- machine code
 _BB = re.compile(rb"%(bb\.\d+)")
 _BB_HEAD = re.compile(rb"(?m)^(?:\d+B[ \t]*)?(bb\.\d+)")
 _GIVEN = frozenset(("T", "R", "I", "cls", "tvm", "self", "metadata", *dir(builtins)))
-_IMPORTS = (ast.Import, ast.ImportFrom)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_NAMING = (*_FUNCTIONS, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 
 
 def is_consistent(name: str, data: bytes, language: str) -> bool:
@@ -94,31 +98,50 @@ def _llvm_rest(data: bytes) -> bool:
 
 
 def _mlir(data: bytes) -> bool:
-    data = _PREDECESSORS.sub(b"", data)
-    defined = {
-        name.partition(b":")[0].strip()
-        for results, block in _DEFINED.findall(data)
-        for name in (results.split(b",") if results else _VALUE.findall(block))
-    }
-    return set(_VALUE.findall(data)) <= defined and set(_BLOCK.findall(data)) <= set(_BLOCK_HEAD.findall(data))
+    data = b"\n" + data
+    defined = set(_RESULT.findall(b" ".join(_RESULTS.findall(data))))
+    if b"^" in data:
+        data = _PREDECESSORS.sub(b"", data)
+        defined.update(_VALUE.findall(b" ".join(_BLOCK_LINE.findall(data))))
+        if not set(_BLOCK.findall(data)) <= set(_BLOCK_HEAD.findall(data)):
+            return False
+    return defined.issuperset(_VALUE.findall(data))
 
 
 def _python(data: bytes) -> bool:
-    """Whether each function of a script binds the names that it uses."""
+    """Whether each function of a script uses only names that it, or the script, binds."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(data)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return False
-    given = _GIVEN | {node.name for node in ast.walk(tree) if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
-    given |= {
-        alias.asname or alias.name for node in ast.walk(tree) if isinstance(node, _IMPORTS) for alias in node.names
-    }
-    for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
-        names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
-        bound = {node.id for node in names if isinstance(node.ctx, ast.Store)} | given
-        bound |= {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
-        if any(node.id not in bound for node in names if isinstance(node.ctx, ast.Load)):
+    outside: list[ast.AST] = [tree]  # what is not in a function
+    functions: list[ast.AST] = []
+    for node in outside:
+        for child in ast.iter_child_nodes(node):
+            (functions if isinstance(child, _FUNCTIONS) else outside).append(child)
+    given = _GIVEN | _bound(outside) | _bound(functions)
+    if "*" in given:  # imported: any name may be bound
+        return True
+    for function in functions:
+        inside = list(ast.walk(function))  # with the functions in it
+        used = {node.id for node in inside if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        if not used <= given | _bound(inside):
             return False
     return True
+
+
+def _bound(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names that are assigned, imported, declared, or parameters."""
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            names.add(node.id)
+        elif isinstance(node, _NAMING):
+            names.add(node.name or "")
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.alias):
+            names.add((node.asname or node.name).partition(".")[0])
+    return names
