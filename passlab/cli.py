@@ -46,7 +46,6 @@ from passlab.transform.sequential import as_pass, context_names
 if TYPE_CHECKING:
     from passlab.ir.module import IRModule
 
-
 # What numpy and zipfile raise for files that are not archives of arrays, or damaged ones.
 DAMAGED = (AttributeError, EOFError, MemoryError, RuntimeError, TypeError, ValueError, zipfile.BadZipFile, zlib.error)
 HOST_ACTIONS = {
@@ -372,20 +371,23 @@ def _pipeline(options: argparse.Namespace) -> Pass:
     """Return the pipeline of a command, including passes from `--passes` files."""
     text: str = options.pipeline
     text = Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text
-    return as_pass(text, {name: own for path in options.passes for name, own in _own_passes(Path(path)).items()})
+    return as_pass(
+        text, {name: own for path in options.passes for name, own in _own_passes(checked_path(path)).items()}
+    )
 
 
 def _own_passes(path: Path) -> dict[str, Any]:
     """Run a Python file and return the passes that it defines. Raises `PassError` if it fails."""
-    spec = spec_from_file_location(path.stem, path, loader=SourceFileLoader(path.stem, str(path)))
+    loader = SourceFileLoader(path.stem, str(path))
+    spec = spec_from_file_location(path.stem, path, loader=loader)
     assert spec is not None
-    assert spec.loader is not None
     module = sys.modules[path.stem] = module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
-    except OSError:
-        raise
+        loader.exec_module(module)
     except Exception as error:
+        del sys.modules[path.stem]  # what did not run to its end is no module
+        if isinstance(error, OSError):
+            raise
         what = f"the file of passes {path} does not run: {type(error).__name__}: {error}"
         raise PassError(Diagnostic(what)) from error
     names = vars(module).items()
@@ -442,8 +444,7 @@ def _adapt(options: argparse.Namespace) -> int:
     """Write lessons for another grader."""
     from passlab.course.adapters import adapt
 
-    for path in adapt(options.grader, options.folder, options.lessons):
-        print(path)
+    print(*adapt(options.grader, options.folder, options.lessons), sep="\n")
     return 0
 
 
@@ -455,8 +456,7 @@ def _grade(options: argparse.Namespace) -> int:
         options.folder, options.lesson, jobs=options.jobs, seconds=options.seconds, megabytes=options.memory
     )
     out = options.out or options.folder.with_name(f"{options.folder.resolve().name}-grades")
-    for path in grading.write_grades(grades, out):
-        print(path)
+    print(*grading.write_grades(grades, out), sep="\n")
     return 0
 
 

@@ -351,7 +351,10 @@ def _parse_text(target: Any) -> Target:
         raise DiagnosticError(
             Diagnostic('a target is a string such as "llvm", a dict, a Target, or a list of them', found=repr(target))
         )
-    kind, *words = shlex.split(target)
+    try:
+        kind, *words = shlex.split(target)
+    except ValueError as error:
+        raise DiagnosticError(Diagnostic(f"this is not a target: {error}", found=repr(target))) from error
     return _gpu(kind) or _with_options(kind, words)
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from string import ascii_lowercase, digits
 from typing import Any
 
-from passlab.atomic_file import make_folder, write_bytes, write_text
+from passlab.atomic_file import checked_path, make_folder, write_bytes, write_text
 from passlab.course.given import notebooks_by_lesson
 from passlab.course.registry import LESSONS, label_of, tasks_of
 from passlab.display.html import escape
@@ -88,7 +88,7 @@ def _submissions(folder: Path, scratch: Path) -> dict[str, dict[str, Path]]:
     """Return the notebooks of each student by lesson; notebooks in zip files are unpacked by name into `scratch`."""
     found: dict[str, dict[str, Path]] = {}
     try:
-        entries = sorted(folder.iterdir())
+        entries = sorted(checked_path(folder).iterdir())
     except OSError as error:
         raise PasslabError(Diagnostic(f"the folder {folder} cannot be read", found=error.strerror)) from None
     for number, path in enumerate(entries):

@@ -58,10 +58,10 @@ def extent_of(data: bytes, banner: Banner, language: str) -> Extent:
 
 
 _LOSS = (
-    *(b"truncat", b"omit", b"skip", b"elid", b"clipp", b"trimm", b"suppress", b"hidden", b"snip", b"exceed"),
+    *(b"trunc", b"omit", b"skip", b"elid", b"clipp", b"trimm", b"suppress", b"hidden", b"snip", b"exceed"),
     *(b"cut off", b"too long", b"too large", b"too big", b" more "),
 )
-_LOST = re.compile(rb"\b(?:logs?|output|lines?|(?:kilo|mega)?bytes?|[km]i?b|char(?:acter)?s|messages?|content)\b")
+_LOST = re.compile(rb"\b(?:logs?|output|lines?|(?:kilo|mega)?bytes?|[km]i?b|chars|characters|messages?|content)\b")
 _MARK = re.compile(rb"\W*(?:\.\.\.|\xe2\x80\xa6|(?:truncated|omitted|skipped|clipped|trimmed|snip|cut))\W*")
 _CLOSINGS = {"llvm": b"}", "mlir": b"}", "mir": b"# End machine code"}
 _HALF = re.compile(  # of a heading

@@ -369,7 +369,7 @@ def _run_command(words: list[str], text: str, ending: str) -> bool:
             command = [*words, str(path)]
         try:
             done = subprocess.run(command, capture_output=True, timeout=COMMAND_SECONDS, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             raise DumpError(Diagnostic(f"the command `{shlex.join(words)}` cannot be run: {error}")) from error
     return done.returncode == 0
 

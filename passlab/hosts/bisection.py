@@ -294,7 +294,7 @@ def ask(check: Any, output: Any, path: Path, seconds: float) -> bool:
         return subprocess.run(words, capture_output=True, timeout=seconds, check=False).returncode == 0
     except subprocess.TimeoutExpired:
         return False  # a program that no longer ends is wrong
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a word may hold a NUL byte or half a character
         raise DumpError(Diagnostic(f"the command `{shlex.join(words)}` cannot be run: {error}")) from error
 
 

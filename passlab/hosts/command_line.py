@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import tempfile
 import webbrowser
@@ -13,6 +12,7 @@ from passlab import hosts
 from passlab.dumps import Step, TextRecording, read
 from passlab.dumps.filters import filters_named
 from passlab.errors import Diagnostic, DumpError, PassIndexError, did_you_mean, visible
+from passlab.hosts.compilers import words_of
 from passlab.hosts.live import follow
 
 
@@ -26,13 +26,12 @@ def drive(options: argparse.Namespace) -> int:
         show(recording, options.out, options.open)
         return int(bool(recording.notes and "did not end well" in recording.notes[0]))
     if options.action == "compare":
-        other = shlex.split(options.against)
-        compared = hosts.compare(words, other, whole=options.whole, seconds=options.seconds)
+        compared = hosts.compare(words, options.against, whole=options.whole, seconds=options.seconds)
         if options.out is not None:
             compared.to_html(options.out)
         print(f"{options.out}: {compared.summary()}" if options.out is not None else compared.text())
         return 0
-    check = shlex.split(options.check) if options.check is not None else options.match
+    check = words_of(options.check) if options.check is not None else options.match
     if options.action == "bisect":
         found = hosts.bisect(words, check, by=options.by, seconds=options.seconds)
         print(found)

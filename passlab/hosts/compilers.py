@@ -195,17 +195,22 @@ class Command(NamedTuple):
         return shlex.join(self.words if words is None else words)
 
 
+def words_of(command: str | Sequence[str]) -> list[str]:
+    """Return the words of a command. Raises `DumpError` for a line that no shell reads."""
+    try:
+        return shlex.split(command) if isinstance(command, str) else [os.fspath(word) for word in command]
+    except (ValueError, TypeError) as error:
+        raise DumpError(
+            Diagnostic(f"this is not a command: {error}", hint="one line of a shell, or a list of words")
+        ) from error
+
+
 def command_of(command: str | Sequence[str]) -> Command:
     """Return a command with its tool, and its program where that is installed under a longer name (opt-22).
 
     Raises `DumpError` for a line that no shell reads, a command without a known tool, and a tool that is not installed.
     """
-    try:
-        words = shlex.split(command) if isinstance(command, str) else [os.fspath(word) for word in command]
-    except (ValueError, TypeError) as error:
-        raise DumpError(
-            Diagnostic(f"this is not a command: {error}", hint="one line of a shell, or a list of words")
-        ) from error
+    words = words_of(command)
     names = [tool.name for tool in TOOLS]
     for at, word in enumerate(words):
         tool = tool_named(word)

@@ -16,6 +16,8 @@ from passlab.ir.op import OpCall
 from passlab.op.declare import call
 from passlab.op.dtypes import array_dtype
 
+FOREVER = 2**63 - 1  # an end beyond every dimension
+
 
 def number(value: Any, dtype: str) -> Constant:
     """Return numbers as a constant of `dtype`."""

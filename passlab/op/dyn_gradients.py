@@ -6,12 +6,11 @@ from typing import Any
 
 from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import indices, number, reshape_to
+from passlab.op.along_axis import FOREVER, indices, number, reshape_to
 from passlab.op.autodiff import attrs_of, dtype_of, shape_of, zeros_of
 from passlab.op.declare import call, field_of
 from passlab.op.gather_gradients import ONE, ZERO, value_gradients
 from passlab.op.relations import refuse
-from passlab.op.slice import FOREVER
 
 
 def _as_int64(vector: Expr, leading: int = 0) -> Expr:

@@ -13,6 +13,7 @@ from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.along_axis import FOREVER
 from passlab.op.declare import Dynamic, Python, call, constant, operator
 from passlab.op.dtypes import Array, is_extended
 from passlab.op.fields import attrs, boolean, integer, integers, text
@@ -32,8 +33,6 @@ SLICE = attrs(
     ),
     integers("axes", optional=True, doc="the dimensions to slice, None for the first ones in order"),
 )
-
-FOREVER = 2**63 - 1  # an end beyond every dimension
 
 
 def slices_of(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,11 +41,14 @@ WRONG = (
 )
 def test_whatever_is_given_to_a_command_is_answered_in_words(part, folder):
     """Each value of an option, and each argument by position, is one that no command takes, or that is odd."""
-    complaints = []
+    complaints, before = [], set(sys.modules)
     for line in wrong_lines()[part::MANY]:
         if refused := foreign_answer(line, folder):
             complaints.append(f"{line!a}: {refused}"[:300])
     assert not complaints, "\n".join(complaints)
+    files = [getattr(sys.modules[name], "__file__", None) for name in sys.modules.keys() - before]
+    broken = [file for file in files if file is not None and ("\0" in file or not Path(file).exists())]
+    assert not broken, "a file of passes that does not run is no module"
 
 
 def wrong_lines():

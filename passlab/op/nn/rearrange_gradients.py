@@ -7,10 +7,9 @@ import math
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import number, part, reshape_to, to_layout
+from passlab.op.along_axis import FOREVER, number, part, reshape_to, to_layout
 from passlab.op.autodiff import attrs_of, by_definition, dtype_of, shape_of, sizes_of
 from passlab.op.declare import call
-from passlab.op.slice import FOREVER
 
 
 # ---------------------------------------------------------------- space and batch

@@ -1126,6 +1126,7 @@ def segment_sum(data: Expr, segment_ids: Expr, num_segments: int | Expr | None =
 
     `segment_ids` (as long as `data`, or shorter) is the segment of each slice. There are `num_segments` segments (a
     number, or an expression whose value is a vector of one); by default, one more than the largest of `segment_ids`.
+    Raises `NodeValueError` for a negative number.
     """
 
 def sequence_mask(
