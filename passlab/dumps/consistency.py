@@ -110,13 +110,21 @@ def _mlir(data: bytes) -> bool:
     return defined.issuperset(_VALUE.findall(data))
 
 
-def _python(data: bytes) -> bool:
-    """Whether each function of a script uses only names that it, or the script, binds."""
+def parsed_script(data: bytes) -> ast.Module | None:
+    """Return the syntax tree of a script of Python, None for a text that is not a script."""
     try:
         with warnings.catch_warnings():
+            # Of literals that Python will no longer take: the text is no program of ours.
             warnings.simplefilter("ignore")
-            tree = ast.parse(data)
+            return ast.parse(data)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+
+
+def _python(data: bytes) -> bool:
+    """Whether each function of a script uses only names that it, or the script, binds."""
+    tree = parsed_script(data)
+    if tree is None:
         return False
     outside: list[ast.AST] = [tree]  # what is not in a function
     functions: list[ast.AST] = []

@@ -14,14 +14,13 @@ module of LLVM, a script of Python), so one of their programs at the end of a du
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
 from collections.abc import Callable, Iterator
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from passlab.dumps.banner import DIFF, FRAGMENT, Banner
+from passlab.dumps.consistency import parsed_script
 from passlab.dumps.folders import GCC_FUNCTION, split_gcc
 
 
@@ -510,15 +509,7 @@ def _has_odd_line(data: bytes) -> bool:
 
 def _parses(extent: Extent, data: bytes) -> bool:
     pairs = zip(extent.spans[::2], extent.spans[1::2], strict=True)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of literals that Python will no longer take: the text is no program of ours
-            ast.parse(b"".join([data[start:end] for start, end in pairs]))
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return False
-    return True
+    return parsed_script(b"".join([data[start:end] for start, end in pairs])) is not None
 
 
 _SCANNERS: dict[str, Callable[[bytes], Extent]] = {
