@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import shlex
-import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -15,11 +13,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from passlab.arguments import checked
 from passlab.atomic_file import write_text
 from passlab.diffing.text_lines import TextLine
 from passlab.dumps import commands
 from passlab.dumps.blame import LineOrigin, UnitHistory, life_of_line, lines_with
+from passlab.dumps.checks import compile_pattern, holds
 from passlab.dumps.declarations import declared_llvm, unknown_type
 from passlab.dumps.language import HEAD, LANGUAGES
 from passlab.dumps.mlir_program import program_text
@@ -31,7 +29,7 @@ from passlab.table import Table
 if TYPE_CHECKING:
     from passlab.dumps.recording import TextRecording
 
-COMMAND_SECONDS = 600.0  # limit of one run of a command in a bisection
+_ENDINGS = {"llvm": ".ll", "llvm-directory": ".ll", "xla": ".hlo", "python": ".py"}  # of files, by format
 
 
 # ---------------------------------------------------------------- blame
@@ -134,16 +132,9 @@ class Occurrence(NamedTuple):
     until: int | None
 
 
-def _compile_pattern(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise DumpError(Diagnostic(f"`{pattern}` is not a regular expression: {error}")) from error
-
-
 def find(recording: TextRecording, pattern: str | re.Pattern[str]) -> list[Occurrence]:
     """Return the ranges of steps in which a pattern matches, unit by unit."""
-    regex = _compile_pattern(pattern)
+    regex = compile_pattern(pattern)
     matches: dict[int, str | None] = {}
     occurrences: list[Occurrence] = []
     for name, unit in recording.units.items():
@@ -289,15 +280,15 @@ class TextBisection:
 
 def bisect(recording: TextRecording, predicate: Any, unit: str | None, low: int, high: int | None) -> TextBisection:
     """Search for the first step after which a predicate no longer holds, by binary search."""
-    ask = _predicate_function(predicate, recording)
+    ending = _ENDINGS.get(recording.format, ".mlir")
     is_tool = not (callable(predicate) or isinstance(predicate, (str, re.Pattern)))
     for_tools = recording.format.startswith("llvm") and is_tool
     whole = partial(_llvm_program, recording) if for_tools else recording.program
     tried: list[tuple[int, bool]] = []
 
-    def holds(number: int) -> bool:
+    def holds_after(number: int) -> bool:
         text = whole(number) if unit is None else recording.unit_text(number, unit)
-        answer = ask(text)
+        answer = _holds(predicate, text, ending)
         tried.append((number, answer))
         return answer
 
@@ -306,15 +297,15 @@ def bisect(recording: TextRecording, predicate: Any, unit: str | None, low: int,
     points = sorted({start, end, *_version_steps(recording, unit, start, end)})  # the program differs only after these
     while len(points) > 1 and not _is_known(recording, points[0], unit):
         points.pop(0)
-    if not points or not holds(points[0]):
+    if not points or not holds_after(points[0]):
         first = points[0] if points else start
         return TextBisection(None, tuple(tried), f"it does not hold at the start, step {first}")
-    if holds(points[-1]):
+    if holds_after(points[-1]):
         return TextBisection(None, tuple(tried), "it holds to the end")
     good, bad = 0, len(points) - 1
     while bad - good > 1:
         middle = (good + bad) // 2
-        good, bad = (middle, bad) if holds(points[middle]) else (good, middle)
+        good, bad = (middle, bad) if holds_after(points[middle]) else (good, middle)
     step = recording.step(points[bad])
     command = "" if step.verdict == "unchanged" else commands.command_for(step, recording.format)
     return TextBisection(step, tuple(tried), _first_failure(recording, step, points[good]), command, recording.reducer)
@@ -343,35 +334,14 @@ def _is_known(recording: TextRecording, number: int, unit: str | None) -> bool:
     return bool(recording.units_at(number)) if unit is None else recording._unit(unit).at(number) is not None
 
 
-@checked
-def _predicate_function(
-    predicate: Callable[[str], Any] | str | re.Pattern[str] | Iterable[str], recording: TextRecording
-) -> Callable[[str], bool]:
-    if callable(predicate):
-        return lambda text: bool(predicate(text))
-    if isinstance(predicate, (str, re.Pattern)):
-        regex = _compile_pattern(predicate)
-        return lambda text: regex.search(text) is not None
-    words = [str(word) for word in predicate]
-    if not words:
-        raise DumpError(Diagnostic("a command has at least one word"))
-    ending = {"llvm": ".ll", "llvm-directory": ".ll", "xla": ".hlo", "python": ".py"}.get(recording.format, ".mlir")
-    return lambda text: _run_command(words, text, ending)
-
-
-def _run_command(words: list[str], text: str, ending: str) -> bool:
+def _holds(predicate: Any, text: str, ending: str) -> bool:
+    """Whether a predicate holds of a text; a command gets it in a file."""
+    if callable(predicate) or isinstance(predicate, (str, re.Pattern)):
+        return holds(predicate, text, Path())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"program{ending}"
         write_text(path, text, "surrogateescape")
-        if any("{}" in word for word in words):
-            command = [word.replace("{}", str(path)) for word in words]
-        else:
-            command = [*words, str(path)]
-        try:
-            done = subprocess.run(command, capture_output=True, timeout=COMMAND_SECONDS, check=False)
-        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-            raise DumpError(Diagnostic(f"the command `{shlex.join(words)}` cannot be run: {error}")) from error
-    return done.returncode == 0
+        return holds(predicate, text, path)
 
 
 # ---------------------------------------------------------------- files

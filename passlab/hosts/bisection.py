@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-import shlex
-import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +20,10 @@ from typing import Any, NamedTuple
 
 from passlab.arguments import checked
 from passlab.diffing.text_diff import TextDiff, diff_texts
+from passlab.dumps.checks import SECONDS, holds, run
 from passlab.dumps.language import LANGUAGES
-from passlab.errors import Diagnostic, DumpError, MissingPackageError, PasslabError, visible
-from passlab.hosts.compilers import SECONDS, Command, command_of, run, with_output
+from passlab.errors import Diagnostic, DumpError, MissingPackageError, visible
+from passlab.hosts.compilers import Command, command_of, with_output
 from passlab.table import Table, Tabular
 
 Check = str | re.Pattern[str] | Sequence[str] | Callable[..., Any]
@@ -164,7 +163,7 @@ class Trials:
         if not number and not self.can_count:
             given = Path(source or self.command.input)
             text = given.read_text("utf-8", "surrogateescape")
-            return Trial(0, self.check is None or ask(self.check, text, given, self.seconds), "", text)
+            return Trial(0, self.check is None or holds(self.check, text, given, self.seconds), "", text)
         path = self.folder / f"out{number}{self.ending}"
         path.unlink(missing_ok=True)
         done = run(self.words(number, str(path), source), self.seconds)
@@ -173,10 +172,10 @@ class Trials:
             raise KeyboardInterrupt
         trouble = done.trouble or ("" if path.exists() else "it wrote no output")
         text = path.read_text("utf-8", "surrogateescape") if self.makes_text and path.exists() else ""
-        holds = not trouble
-        if holds and self.check is not None:
-            holds = ask(self.check, text if self.makes_text else path, path, self.seconds)
-        return Trial(number, holds, trouble, text)
+        is_right = not trouble
+        if is_right and self.check is not None:
+            is_right = holds(self.check, text if self.makes_text else path, path, self.seconds)
+        return Trial(number, is_right, trouble, text)
 
     def holds(self, number: int) -> bool:
         """Whether the check holds after the first passes."""
@@ -260,42 +259,6 @@ class Trials:
             how = "" if self.passes is not None else " it holds before and not after"
             why = f"{why}{place}{how}{f'; {trouble}' if trouble else ''}."
         return HostBisection(number, *name, why, count, tuple(self.done.values()), (lines[0], lines[1]), language)
-
-
-def ask(check: Any, output: Any, path: Path, seconds: float) -> bool:
-    """Return whether a check holds of the output of a tool, which is also in a file.
-
-    Raises `DumpError` where the check itself fails: a function that raises an error, a command that cannot be run.
-    """
-    if callable(check):
-        try:
-            return bool(check(output))
-        except PasslabError:
-            raise
-        except Exception as error:
-            raise DumpError(Diagnostic(f"the check raised {type(error).__name__}: {error}")) from error
-    if isinstance(check, (str, re.Pattern)):
-        text = output if isinstance(output, str) else path.read_bytes().decode("latin-1")
-        try:
-            return re.search(check, text) is not None
-        except re.error as error:
-            raise DumpError(
-                Diagnostic(f"this is not a regular expression: {error}", hint="a command is a list of words")
-            ) from error
-    words = [str(word) for word in check]
-    if not words:
-        raise DumpError(Diagnostic("a command has at least one word"))
-    words = (
-        [word.replace("{}", str(path)) for word in words]
-        if any("{}" in word for word in words)
-        else [*words, str(path)]
-    )
-    try:
-        return subprocess.run(words, capture_output=True, timeout=seconds, check=False).returncode == 0
-    except subprocess.TimeoutExpired:
-        return False  # a program that no longer ends is wrong
-    except (OSError, ValueError) as error:  # a word may hold a NUL byte or half a character
-        raise DumpError(Diagnostic(f"the command `{shlex.join(words)}` cannot be run: {error}")) from error
 
 
 def _action(what: str) -> tuple[str, str]:

@@ -1,7 +1,4 @@
-"""The tools that passlab drives: their options, the counters of their passes, their reducers; and one run of a tool.
-
-A run loses nothing: what a tool printed before it crashed, hung or was killed is kept, with a sentence that says so.
-"""
+"""The tools that passlab drives: their options, the counters of their passes, their reducers."""
 
 from __future__ import annotations
 
@@ -9,17 +6,13 @@ import os
 import re
 import shlex
 import shutil
-import signal
-import subprocess
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from passlab.errors import Diagnostic, DumpError, did_you_mean
 
-SECONDS = 600.0  # that one run of a tool may take
 VERSIONS = range(30, 12, -1)  # of LLVM, as distributions name its tools: clang-22
 _MLIR = ("--mlir-disable-threading", "--mlir-print-ir-before-all", "--mlir-print-ir-after-all")
 
@@ -231,72 +224,6 @@ def _installed(word: str, tool: Tool) -> str:
         if shutil.which(candidate) is not None:
             return candidate
     raise DumpError(Diagnostic(f"`{word}` is not installed here", hint=f"{tool.fix}; or read a dump made elsewhere"))
-
-
-class Run(NamedTuple):
-    """One run of a tool: what it wrote, and in words why it did not end well; empty where it did."""
-
-    out: bytes
-    err: IO[bytes]  # a temporary file, which may be large
-    trouble: str
-    was_interrupted: bool = False
-
-    def said(self, most: int = -1) -> str:
-        """Return what the tool said, or its first bytes, and delete the file."""
-        with self.err:
-            self.err.seek(0)
-            return self.err.read(most).decode("utf-8", "replace")
-
-
-def run(words: Sequence[str], seconds: float = SECONDS, environment: Mapping[str, str] | None = None) -> Run:
-    """Run a command; stop it and all it started at the time limit, or when the user interrupts."""
-    err = tempfile.TemporaryFile()  # noqa: SIM115  (the caller reads it, and closing deletes it)
-    with tempfile.TemporaryFile() as out:
-        try:
-            process = subprocess.Popen(
-                list(words),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                env={**os.environ, **(environment or {})},
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:  # a word may hold a NUL byte or half a character
-            raise DumpError(Diagnostic(f"`{words[0]}` cannot be run: {error}")) from error
-        trouble, was_interrupted = "", False
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            trouble = f"it was stopped after {seconds:g} s, the time limit"
-        except KeyboardInterrupt:
-            trouble, was_interrupted = "it was interrupted", True
-        finally:
-            _stop(process)
-        trouble = trouble or _end_of(process.returncode)
-        out.seek(0)
-        err.seek(0)
-        return Run(out.read(), err, trouble, was_interrupted)
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process that still runs, and those that it started."""
-    if process.poll() is not None:
-        return
-    if os.name == "posix":
-        os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
-    process.wait()
-
-
-def _end_of(code: int) -> str:
-    """Return in words how a process ended; empty where it ended well."""
-    if code >= 0:
-        return f"exit status {code}" if code else ""
-    try:
-        return f"it was ended by the signal {signal.Signals(-code).name}"
-    except ValueError:
-        return f"it was ended by signal {-code}"
 
 
 def with_output(command: Command, path: str = "") -> list[str]:

@@ -13,10 +13,11 @@ from typing import Any
 from passlab.arguments import checked
 from passlab.atomic_file import atomic_file
 from passlab.dumps import read
+from passlab.dumps.checks import SECONDS, Run, run
 from passlab.dumps.comparison import TextComparison
 from passlab.dumps.recording import TextRecording
 from passlab.errors import Diagnostic, DumpError
-from passlab.hosts.compilers import SECONDS, Command, Run, command_of, run, with_output
+from passlab.hosts.compilers import Command, command_of, with_output
 from passlab.recorders.torch import record as record_torch
 
 _TARGET = re.compile(r"--?(?:mtriple|march|mcpu|mattr|O[0-3]\Z)")

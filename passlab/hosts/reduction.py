@@ -23,9 +23,10 @@ from typing import Any
 
 from passlab.arguments import checked
 from passlab.atomic_file import write_bytes
+from passlab.dumps.checks import SECONDS, run
 from passlab.errors import Diagnostic, DumpError, MissingPackageError, visible
 from passlab.hosts.bisection import Trials
-from passlab.hosts.compilers import SECONDS, VERSIONS, Command, command_of, run
+from passlab.hosts.compilers import VERSIONS, Command, command_of
 
 # The test that a reducer runs: it asks the socket beside it, and exits with the status that says yes or no.
 _TEST = """#!{python} -ISE
