@@ -16,6 +16,7 @@ from passlab import cli, lab
 from passlab.errors import ModelError, PasslabError
 from passlab.frontend.onnx.tidy.tidying import tidy
 from passlab.lab.simplification import nodes_of
+from tests.each import each
 from tests.frontend.test_names import interface, renamed, subset
 from tests.frontend.test_node_cases import cases
 from tests.rotation import PARTS, commit_count
@@ -189,6 +190,37 @@ def test_constants_that_change_nothing_are_dropped_and_those_that_widen_are_kept
     assert sorted(ops(small)) == ["Exp", "Mul", "Range"]
     assert small.compared.is_right
     assert "Mul" in ops(lab.simplify(proto))
+
+
+@each(
+    "body, expected",
+    [
+        ("p = MatMul(x, A) q = Add(a, p) s = MatMul(q, B) y = Add(s, b)", ["MatMul", "Add"]),
+        ("p = MatMul(x, A) s = MatMul(p, B) y = Add(s, b)", ["MatMul", "Add"]),
+        ("p = MatMul(x, A) q = Add(p, a) y = MatMul(q, B)", ["MatMul", "Add"]),
+        ("p = MatMul(x, A) y = MatMul(p, B)", ["MatMul"]),
+        ("p = MatMul(x, N) y = MatMul(p, W)", ["MatMul", "MatMul"]),  # 6 to 1 to 5 is less than 6 to 5
+        ("p = MatMul(x, A) q = Relu(p) y = MatMul(q, B)", ["MatMul", "Relu", "MatMul"]),
+        ("p = Gemm<transB = 1>(x, T, a) y = Gemm(p, B, b)", ["Gemm"]),
+        ("p = Gemm<transB = 1>(x, T, a) y = Gemm<alpha = 0.5>(p, B, b)", ["Gemm", "Gemm"]),
+        ("p = Gemm(x, A, a) y = MatMul(p, B)", ["Gemm"]),
+        ("p = Add(x, c) q = Add(d, p) m = Mul(q, c) y = Mul(m, d)", ["Add", "Mul"]),
+        ("p = Add(x, big) y = Add(p, less)", ["Add", "Add"]),  # that rounds
+    ],
+)
+def test_linear_layers_without_anything_between_are_one(body: str, expected: list[str]) -> None:
+    rng = np.random.default_rng(2)
+    draw = lambda *shape: np.abs(rng.standard_normal(shape, "float32"))  # noqa: E731
+    weights = {
+        "A": draw(6, 5), "T": draw(5, 6), "a": draw(5), "B": draw(5, 5), "b": draw(5), "N": draw(6, 1), "W": draw(1, 5),
+        "c": draw(6), "d": draw(1, 1), "big": np.float32(2**23), "less": np.float32(-(2**23)),
+    }  # fmt: skip
+    sizes = "M, 6" if "Gemm" in body else "M, N, 6"
+    small = lab.simplify(
+        model(f"g (float[{sizes}] x) => (float y) {{ {body} }}", **{k: v for k, v in weights.items() if k in body})
+    )
+    assert ops(small) == expected
+    assert small.compared.is_right
 
 
 def test_a_cast_to_the_type_that_is_there_is_dropped() -> None:

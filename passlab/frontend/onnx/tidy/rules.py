@@ -310,6 +310,105 @@ def matrix_and_shift(graph: NodeGraph, root: Any) -> bool:
     return False
 
 
+def join_products(graph: NodeGraph, root: Any) -> bool:
+    """Combine two products by matrices, with a vector added between them, where their product is no larger than both.
+
+    `(x A + a) B` is `x (A B) + a B`: two linear layers without an activation between them.
+    """
+    second = _matrix(graph, root)
+    inner = graph.producers.get(root.input[0]) if second is not None else None
+    if inner is None or second is None:
+        return False
+    nodes, shift = [inner], None
+    if inner.op_type == "Add":
+        shift = next((graph.constant(name) for name in inner.input if name in graph.weights), None)
+        inner = graph.producer(next((name for name in inner.input if name not in graph.weights), ""), "MatMul")
+        nodes.append(inner)
+    first = _matrix(graph, inner) if inner is not None else None
+    if first is None or not graph.is_private([root, *nodes], root):
+        return False
+    if inner.op_type == "Gemm" and len(inner.input) > 2:
+        shift = graph.constant(inner.input[2])
+    if (len(nodes) > 1 or len(inner.input) > 2) and (shift is None or shift.size not in (1, first.shape[1])):
+        return False
+    if shift is not None and (shift.ndim > (2 if inner.op_type == "Gemm" else 1)):
+        return False  # it could give the result another axis
+    if first.dtype != second.dtype or first.shape[0] * second.shape[1] > first.size + second.size:
+        return False
+    product = (np.asarray(first, "float64") @ second).astype(first.dtype)
+    name = graph.add_weight(f"{root.input[1]}_joined", product)
+    moved = (
+        None if shift is None else np.broadcast_to(np.asarray(shift, "float64").reshape(-1), first.shape[1:]) @ second
+    )
+    return _emit_product(graph, [root, *nodes], inner.input[0], name, moved)
+
+
+def _matrix(graph: NodeGraph, node: Any) -> Array | None:
+    """Return the matrix of floats that a MatMul or a plain Gemm multiplies by, if no other node reads it."""
+    if node.domain or node.op_type not in ("MatMul", "Gemm") or graph.opset < 7 or not node.input[0]:
+        return None
+    weight = graph.constant(node.input[1])
+    if weight is None or weight.ndim != 2 or weight.dtype.kind != "f" or len(graph.readers[node.input[1]]) != 1:
+        return None
+    options = {"alpha": 1.0, "beta": 1.0, "transA": 0} if node.op_type == "Gemm" else {}
+    if any(attribute_value(node, key, plain) != plain for key, plain in options.items()):
+        return None
+    return weight.T if attribute_value(node, "transB", 0) else weight
+
+
+def _emit_product(graph: NodeGraph, matched: list[Any], x: str, weight: str, moved: Array | None) -> bool:
+    """Write one product in place of two; the vector `moved` is added to it."""
+    root, make = matched[0], onnx().helper.make_node
+    dtype, results = graph.weights[weight].dtype, list(root.output)
+    own = graph.constant(root.input[2]) if len(root.input) > 2 and root.input[2] else None
+    if root.op_type == "Gemm" and len(root.input) > 2 and own is None:
+        return False
+    if moved is not None or own is not None:
+        total = (0 if moved is None else moved) + (0 if own is None else np.asarray(own, "float64"))
+        shift = graph.add_weight(f"{root.name or weight}_shift", np.asarray(total).astype(dtype))
+    if root.op_type == "Gemm":
+        inputs = [x, weight] if moved is None and own is None else [x, weight, shift]
+        new = [make("Gemm", inputs, results, name=root.name)]
+    elif moved is None:
+        new = [make("MatMul", [x, weight], results, name=root.name)]
+    else:
+        between = f"{root.output[0]}_product"
+        new = [
+            make("MatMul", [x, weight], [between], name=root.name),
+            make("Add", [between, shift], results, name=f"{root.name}_shift"),
+        ]
+    graph.replace(matched, root, *new)
+    return True
+
+
+def join_constants(graph: NodeGraph, root: Any) -> bool:
+    """Add the sum of two constants instead of one after the other, and multiply by their product."""
+    if root.op_type not in ("Add", "Mul") or len(root.input) != 2 or graph.opset < 7:
+        return False
+    for data, other in (tuple(root.input), tuple(root.input)[::-1]):
+        inner, value = graph.producer(data, root.op_type), graph.constant(other)
+        if inner is None or value is None or not graph.is_private([root, inner], root):
+            continue
+        for source, first in (tuple(inner.input), tuple(inner.input)[::-1]):
+            constant = graph.constant(first)
+            if constant is None or source in graph.weights or constant.dtype != value.dtype:
+                continue
+            with np.errstate(all="ignore"):
+                joined = constant + value if root.op_type == "Add" else constant * value
+            # x + c - c rounds x, and a product may be too small for its type.
+            is_rounding = np.signbit(constant) != np.signbit(value) if root.op_type == "Add" else joined == 0
+            lost = value.dtype.kind not in "iu" and (is_rounding & (constant != 0) & (value != 0)).any()
+            if joined.size > max(constant.size, value.size) or not np.isfinite(joined).all() or lost:
+                continue
+            new = onnx().NodeProto()
+            new.CopyFrom(root)
+            del new.input[:]
+            new.input.extend([source, graph.add_weight(f"{other}_joined", joined.astype(value.dtype))])
+            graph.replace([root, inner], root, new)
+            return True
+    return False
+
+
 # ---------------------------------------------------------------- movements of elements
 def join_transposes(graph: NodeGraph, root: Any) -> bool:
     """Combine two transpositions, or drop both where they cancel."""
@@ -520,8 +619,9 @@ Rule = Callable[[NodeGraph, Any], bool]
 RULES: dict[str, tuple[Rule, ...]] = {
     "FoldScaleAxis": (fold_batch_norm, fold_scale, fold_scale_before),
     "FoldExplicitPadding": (fold_pad,),
-    "CombineSumOfProducts": (matrix_and_shift,),
+    "CombineSumOfProducts": (matrix_and_shift, join_products),
     "SimplifyExpr": (
+        join_constants,
         join_transposes,
         drop_transpose,
         join_slices,
