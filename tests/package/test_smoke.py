@@ -30,6 +30,10 @@ SMOKE = (
     "tests/lab/test_fork_files.py",
     "tests/cli/test_cli.py",
     "tests/cli/test_options.py",
+    "tests/cli/test_wrong_words.py",
+    "tests/notebook/test_wrong_words.py",
+    "tests/dumps/test_cuts.py",
+    "tests/dumps/test_gaps.py",
     "tests/course/test_lesson.py",
     "tests/display/test_views.py",
 )
@@ -77,6 +81,16 @@ def test_the_commands_work_where_nothing_of_the_checkout_is(installed: Installed
         assert done.returncode == 0, done.stderr
         assert expected in done.stdout
     assert (tmp_path / "course" / "01-tour.ipynb").exists()
+    (tmp_path / "open.relay").write_text("def @main(%x: Tensor[(?, 3), float32]) { nn.relu(%x) }", encoding="utf-8")
+    for arguments, status, expected in (
+        (["run", "open.relay", "--shape", "x=2,3"], 0, "[[0.27392337"),
+        (["run", "open.relay", "--shape", "y=2,3"], 1, "`y`"),
+        (["run", "away.relay"], 1, "away.relay"),
+        (["pases"], 2, "passes"),
+    ):
+        done = installed.run([installed.script("passlab"), *arguments], tmp_path)
+        assert (done.returncode, expected in done.stdout + done.stderr) == (status, True), done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
     examined = installed.run([installed.script("passlab"), "doctor"], tmp_path)
     assert examined.returncode == 0, examined.stdout
 
