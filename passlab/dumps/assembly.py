@@ -280,7 +280,7 @@ class Assembly:
                 self.gaps.add(step)
         elif step.status == "changed" and step.unit in self.units:  # "Deleted After": the function is gone
             self.units[step.unit].put(step.number, None, step.number)
-        elif step.verdict not in ("unchanged", "filtered", "ignored"):
+        elif step.verdict not in ("unchanged", "filtered", "ignored") or verdicts.is_hidden(step, self.scan.is_live):
             self.gaps.add(step)
 
     def _runs_beside(self, one: Banner, other: Banner) -> bool:

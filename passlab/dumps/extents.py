@@ -322,9 +322,12 @@ _ROOT = re.compile(
     rb'(?m)^(?:%[\w$.:, %-]+ = )?"?(?P<op>module|[a-z_]\w*(?:\.[\w$-]+)+)"?(?=[\s({<\[@])(?P<rest>[^\n]*)(?:\n|\Z)'
 )
 _HEADING = re.compile(rb"(?m)^// -----//[^\n]*(?:\n|\Z)")
-_ALIASES = re.compile(rb"(?:[#!][A-Za-z_][\w.$-]* = [^\n]*(?:\n|\Z)|\r?\n)+")
 _ABOVE = re.compile(rb"(?m)^[#!][A-Za-z_][\w.$-]* = [^\n]*\n")
-_RESOURCES = re.compile(rb"\{-#\r?\n(?:[^\n]*\n)*?#-\}[^\n]*(?:\n|\Z)")
+# Below an operation are the aliases of its locations and its resources. Behind an empty line, aliases are those of
+# another program, such as the output of the tool.
+_TAIL = re.compile(
+    rb"(?:[#!][A-Za-z_][\w.$-]* = [^\n]*(?:\n|\Z))*(?:(?:\r?\n)*\{-#\r?\n(?:[^\n]*\n)*?#-\}[^\n]*(?:\n|\Z))?(?:\r?\n)*"
+)
 # In the region of an operation that begins a line, lines are indented, are labels, or close and open regions.
 _OUTSIDE = re.compile(rb"(?m)^(?:(?![ }^\r\n])[^\n]*|[ \t]*//[^\n]*)\n")
 _SYMBOL = re.compile(rb'@("[^"\n]*"|[\w.$-]+)')
@@ -350,9 +353,8 @@ def _mlir_extent(data: bytes, unit: str) -> Extent:
         spans += [root.start(), *_without(data, root.end(), end, _OUTSIDE)[1:]]
     if not closed:
         return _joined(data, spans, False)
-    while tail := _ALIASES.match(data, end, stop) or _RESOURCES.match(data, end, stop):
-        spans += tail.span()
-        end = tail.end()
+    tail = _TAIL.match(data, end, stop)
+    spans += tail.span() if tail else ()
     below = data[root.start() : root.start() + 200_000]
     return _joined(data, spans, None if b"#loc" in below or b"dense_resource<" in below else True)
 

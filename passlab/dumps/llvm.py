@@ -34,13 +34,17 @@ _LOOP = re.compile(r"(?:Parallel )?[Ll]oop ")
 _MANAGER = re.compile(
     r"PassManager<|\w*PassAdaptor\b|ExtraLoopPassManager|DevirtSCCRepeatedPass|ModuleInlinerWrapperPass"
 )
-FEW = 3  # a stream with at most so many different passes may be one of `-print-after=PASS`
-_CLOSING = re.compile(
+FEW = 3  # passes that begin before others have ended, as those of one compiler do not
+CHOSEN = 6  # a stream with at most so many different passes may be one of `-print-after=PASS,PASS`,
+# unless it has one of those that every compilation begins or ends with
+_FRAME = re.compile(
     r"PrintModulePass|BitcodeWriterPass|AnnotationRemarksPass|.*[Vv]erif|Free MachineFunction|.*Assembly Printer"
+    r"|Annotation2Metadata|ForceFunctionAttrs|Pre-ISel Intrinsic Lowering|Expand (?:large div|Atomic)"
 )
 _MODULE_ID = re.compile(rb"; ModuleID = '([^\n]*)'")
 _BEHIND = re.compile(rb":?(?: \(function: [^\n]*\))?:?\s*")  # what stands behind the stars of a heading
 _NEXT = re.compile(rb"\*\*\* IR (?:Dump (?:At Start|Before|After)|Pass|Deleted After) [^\n]*\*\*\*")
+PART = "the dump shows only some functions of the module"
 NOT_RUN = b"BISECT: NOT running pass"
 _NOT_RUN = re.compile(r"BISECT: NOT running pass \((?P<number>\d+)\) (?P<name>.+?) on (?P<unit>.+)")
 FAR = 2**16  # bytes below a heading in which its program is looked for, before more are read
@@ -147,7 +151,22 @@ def scan_stream(source: DumpSource) -> Scan:
     scan = Scan([banner for banner in banners if banner.status != "manager"], says_all=says_all, may_be_quiet=bare)
     scan.is_partial = _is_partial(scan)
     scan.is_mixed = _is_mixed(banners, programs)
+    _open_hidden(banners)
     return scan
+
+
+def _open_hidden(banners: list[Banner]) -> None:
+    """Withdraw what LLVM says of modules of which it looked at some functions alone (`-filter-print-funcs`)."""
+    hidden = [banner for banner in banners if banner.status == "filtered" and not banner.note]
+    shown = [banner for banner in banners if banner.status != "filtered" and banner.kind != "module"]
+    units, names = (
+        {getattr(banner, field) for banner in hidden if banner.kind != "module"} for field in ("unit", "name")
+    )
+    if units <= {banner.unit for banner in shown} or names.isdisjoint(banner.name for banner in shown):
+        return  # -filter-passes: it leaves out passes
+    for banner in banners:
+        if banner.kind == "module" and banner.status == "unchanged":
+            banner.status, banner.note = "", PART
 
 
 def _is_mixed(banners: list[Banner], programs: list[tuple[int, str]]) -> bool:
@@ -189,9 +208,34 @@ def _name_programs(banners: list[Banner], programs: list[tuple[int, str]]) -> No
 
 
 def _is_partial(scan: Scan) -> bool:
-    """Whether a stream looks like one of `-print-after=PASS`: a few passes, without the one that ends pipelines."""
+    """Whether a stream may leave out passes: it has a few chosen ones, or none on some functions."""
     names = {banner.name for banner in scan.banners}
-    return len(names) <= FEW and not scan.says_all and not any(_CLOSING.match(name) for name in names)
+    if scan.says_all:
+        return False
+    is_list = len(names) <= CHOSEN and not any(_FRAME.match(name) for name in names)
+    return is_list or _hides_functions(scan.banners)
+
+
+def _hides_functions(banners: list[Banner]) -> bool:
+    """Whether passes on functions are printed for some functions alone, as with `-filter-print-funcs`.
+
+    Where a pass over the module follows passes on functions, these have visited every function of the module.
+    """
+    modules = [at for at, banner in enumerate(banners) if banner.scope == MODULE and banner.language != "mir"]
+    ends = [at for at in modules if banners[at].kind == "module"]
+    named = {
+        name for one in banners[: ends[-1] if ends else 0] if one.kind != "module" for name in _functions_of(one.unit)
+    }
+    if not named or any(banner.when == "before" for banner in banners):
+        return False
+    texts = [one.source.read(one.body, one.end) for one in (banners[modules[0]], banners[ends[-1]])]
+    first, last = ({decode(name).strip('"') for name in _DEFINE.findall(text)} for text in texts)
+    return bool((first & last) - named)
+
+
+def _functions_of(unit: str) -> list[str]:
+    """Return the names of the functions that a unit is or is in: `(f, g)`, `loop %l in function f`, `f`."""
+    return unit.rpartition(" in function ")[2].strip("()").split(", ")
 
 
 def is_no_pass(name: str, status: str) -> bool:

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, Banner
+from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner
 from passlab.dumps.language import HEAD, LANGUAGES
-from passlab.dumps.llvm import without_flags
+from passlab.dumps.llvm import PART, without_flags
 from passlab.dumps.source import Excerpt
 from passlab.dumps.step import Step, Unit
 
@@ -115,6 +115,8 @@ def judge(step: Step, body: Body | None, before_body: Body | None, assembly: Ass
         _judge_program(step, assembly)
     else:
         _judge_units(step, assembly)
+    if step.verdict == "unchanged" and step.scope == UNIT and step.kind == "module" and step.language == "llvm":
+        step.verdict, step.note = "unknown", step.note or PART
     if traits.starts_unchanged and step.name == "pipeline-start" and step.verdict == "changed":
         step.since = step.number - 1
         step.note = "no pass: what ran between the step before and this pipeline changed the program"
@@ -158,6 +160,11 @@ def _is_torn(step: Step, assembly: Assembly) -> bool:
     elif step.kind == "scc":
         names |= {name for name in step.unit[1:-1].split(", ") if name in assembly.units}
     return any(name not in assembly.units or assembly.units[name].last_seen <= torn for name in names)
+
+
+def is_hidden(step: Step, is_live: bool) -> bool:
+    """Whether LLVM ran a pass and left out what it did, as the user asked (`-filter-passes`, `-filter-print-funcs`)."""
+    return step.status == "filtered" and not step.note and not is_live and step.language in ("llvm", "mir")
 
 
 def note_gap(step: Step, assembly: Assembly) -> None:
@@ -553,7 +560,7 @@ def _first_suspect(name: str, unit: Unit, step: Step, assembly: Assembly) -> int
     function = name.removesuffix(" (machine code)")
     for number in range(max(unit.last_seen, 0) + 1, step.number):
         other = assembly.steps[number - 1]
-        if other.verdict in ("unchanged", "filtered", "ignored") and other.status:
+        if other.verdict in ("unchanged", "filtered", "ignored") and other.status and not is_hidden(other, False):
             continue
         if name and other.kind == "function" and other.unit != function and len(other.names) <= 1:
             continue  # a function pass on another function

@@ -1,6 +1,8 @@
 """Further kinds of dumps of MLIR, and the verdicts that each proves."""
 
-from passlab.dumps import read
+import pytest
+
+from passlab.dumps import read, read_text
 
 
 def after(name, *bodies, argument=None):
@@ -152,3 +154,23 @@ def test_passes_in_threads_are_paired_each_with_its_own_begin_and_none_is_inside
         ("func.func @g", "unchanged"),
     ]
     assert [step.parent for step in recording.steps] == [0, 0]
+
+
+LOCATED = """\
+#loc1 = loc("x.mlir":2:3)
+module {
+  func.func @f() {
+    return loc(#loc2)
+  } loc(#loc1)
+} loc(#loc)
+#loc = loc("x.mlir":1:1)
+#loc2 = loc("x.mlir":3:5)
+"""
+
+
+@pytest.mark.parametrize("above", ["", "#map = affine_map<(d0) -> (d0)>\n", "#loc3 = loc(unknown)\n"])
+def test_the_output_of_the_tool_is_no_part_of_the_last_program(above):
+    heads = [f"// -----// IR Dump {when} CSE (cse) //----- //\n" for when in ("Before", "After")]
+    step = read_text("".join(f"{head}{LOCATED}\n\n" for head in heads) + above + LOCATED).steps[0]
+    assert (step.verdict, step.after) == ("unchanged", LOCATED.strip())
+    assert above.strip() in step.recording.other_output

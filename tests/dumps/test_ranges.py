@@ -15,7 +15,7 @@ def after(name, unit, f, g):
 
 
 ELSEWHERE = (
-    after("APass", "[module]", "ret i32 1", "ret i32 1")
+    after("VerifierPass", "[module]", "ret i32 1", "ret i32 1")
     + after("BPass", "f", "ret i32 2", "ret i32 1")
     + after("CPass", "f", "ret i32 2", "ret i32 3")  # g changed, which a pass on f does not touch
     + after("DPass", "g", "ret i32 2", "ret i32 3")
@@ -37,7 +37,7 @@ def test_what_a_pass_on_another_function_shows_is_not_its_work():
 
 def test_the_last_step_with_a_text_says_from_when_on_it_may_be_gone():
     function = "; *** IR Dump After {} on {} ***\ndefine i32 @{}() {{\n  ret i32 {}\n}}\n"
-    steps = (("A", "f", 1), ("M", "g", 7), ("LoopPass", "g", 8), ("B", "f", 2))
+    steps = (("VerifierPass", "f", 1), ("M", "g", 7), ("LoopPass", "g", 8), ("B", "f", 2))
     text = "".join(function.format(name, unit, unit, value) for name, unit, value in steps)
     text = text.replace("LoopPass on g", "LoopPass on [module]")
     found = read_text(text).last("ret i32 1")

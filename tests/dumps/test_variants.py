@@ -130,7 +130,7 @@ def test_a_function_pass_is_not_blamed_for_what_changed_in_another_function():
     module = "; ModuleID = 'm'\ndefine i32 @f() {\n  ret i32 1\n}\n"
     other = "define i32 @g() {\n  ret i32 2\n}\n"
     dumps = [
-        ("FirstPass", "[module]", module + other),
+        ("Annotation2MetadataPass", "[module]", module + other),
         ("InlinerPass", "(f)", module + other),
         ("InvalidateAnalysisPass", "f", module),
         ("SROAPass", "f", module.replace("ret i32 1", "ret i32 3")),
@@ -175,7 +175,7 @@ def test_numbers_of_slots_are_no_change_of_machine_code():
 
 def test_flags_that_an_analysis_may_have_set_decide_nothing():
     lines = ["bb.0:", "  RET 0"]
-    text = machine("After", "first", lines) + machine("After", "second", lines)
+    text = machine("After", "machineverifier", lines) + machine("After", "second", lines)
     text += machine("After", "greedy", lines, "IsSSA, TracksDebugUserValues") + machine(
         "After", "last", [*lines, "  NOOP"]
     )
@@ -184,7 +184,7 @@ def test_flags_that_an_analysis_may_have_set_decide_nothing():
 
 def test_debug_values_that_an_analysis_may_have_taken_out_decide_nothing():
     lines = ["bb.0:", '  DBG_VALUE $edi, $noreg, !"n", debug-location !55; a.c:0', "  RET 0, dead $eflags"]
-    text = machine("After", "first", lines) + machine("After", "second", lines)
+    text = machine("After", "machineverifier", lines) + machine("After", "second", lines)
     text += machine("After", "greedy", ["bb.0:", "  RET 0, $eflags"], "IsSSA, TracksDebugUserValues")
     assert [step.verdict for step in read(text.encode()).steps][1:] == ["unchanged", "unknown"]
 
@@ -412,10 +412,11 @@ def test_a_function_that_the_pass_manager_removes_is_no_work_of_a_pass_on_anothe
     first, second = [dead, main, other], [later, other]
     # Before each pass: the change is seen below the next heading; after each pass: below its own.
     programs = [first, first, second, second] if when == "Before" else [first, second, second, second]
-    units = ["[module]", unit, "[module]", "[module]"]
+    units = ["other", unit, "[module]", "[module]"]
+    names = ["VerifierPass", "Pass1", "Pass2", "Pass3"]
     dumps = [
-        f"; *** IR Dump {when} Pass{number} on {one} ***\n{module_with(program)}\n"
-        for number, (one, program) in enumerate(zip(units, programs, strict=True))
+        f"; *** IR Dump {when} {name} on {one} ***\n{module_with(program)}\n"
+        for name, one, program in zip(names, units, programs, strict=True)
     ]
     step = read("".join(dumps).encode()).steps[1]
     assert step.verdict == ("unchanged" if attributes == "nounwind" else "changed")

@@ -1,0 +1,89 @@
+"""Dumps of chosen passes (`-print-after=LIST`, `-filter-passes`) and of chosen functions (`-filter-print-funcs`).
+
+What the compiler ran and did not print may have made any change: a verdict on a part of a dump is that of the whole
+dump, or open.
+"""
+
+import random
+import re
+
+import pytest
+
+from passlab.dumps import read, read_text
+from tests.dumps import corpus
+from tests.dumps.test_extents import MADE
+
+STREAMS = ["llvm19-dot-modscope", "llvm22-list-after", "llvm22-list-both"]
+HEADING = re.compile(rb"(?m)^(?:[;#] )?\*\*\* IR Dump (?:After|Before) (?P<name>.+?)(?: on (?P<unit>.+?))? \*\*\*")
+FRAME = re.compile(
+    "Annotation2Metadata|ForceFunctionAttrs|.*Verif|AnnotationRemarks|PrintModule|Free Machine|.*Printer"
+)
+
+
+def sections(name):
+    """The parts of a dump, each with the name of its pass and its unit."""
+    data = MADE[name]().encode() if name in MADE else corpus.stream(name)
+    found = list(HEADING.finditer(data))
+    ends = [match.start() for match in found[1:]] + [len(data)]
+    return [
+        (match["name"].decode(), (match["unit"] or b"").decode(), data[match.start() : end])
+        for match, end in zip(found, ends, strict=True)
+    ]
+
+
+def check_part(name, keeps):
+    """Hold the verdicts on the sections that `keeps` chooses to those on the whole dump."""
+    parts = sections(name)
+    whole = read(b"".join(data for *_, data in parts)).steps
+    part = read(b"".join(data for one, unit, data in parts if keeps(one, unit))).steps
+    kept = [step for step in whole if keeps(step.name, step.unit)]
+    assert [(step.name, step.unit) for step in part] == [(step.name, step.unit) for step in kept]
+    for step, truth in zip(part, kept, strict=True):
+        if "unknown" not in (step.verdict, truth.verdict) and not step.assumed:
+            assert step.verdict == truth.verdict, (name, step, truth)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_dump_of_chosen_passes_falsifies_no_verdict(name):
+    rng = random.Random(name)
+    names = sorted({one for one, *_ in sections(name) if not FRAME.match(one)})
+    for count in (1, 2, 3, 4, 5, 6):
+        chosen = rng.sample(names, min(count, len(names)))
+        check_part(name, lambda one, unit, chosen=chosen: one in chosen)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_dump_of_chosen_functions_falsifies_no_verdict(name):
+    units = sorted({unit for _, unit, _ in sections(name) if re.fullmatch(r"[\w.]+", unit)})
+    for hidden in units[:2]:
+        inside = re.compile(rf"\b{re.escape(hidden)}\b")
+        check_part(name, lambda one, unit, inside=inside: not inside.search(unit))
+
+
+F, G = ("define i32 @{}() {{\n  ret i32 {}\n}}\n".format(*one) for one in (("f", 1), ("g", 2)))
+HEAD = "*** IR Dump "
+
+
+def test_a_module_of_which_some_functions_are_printed_may_have_changed_elsewhere():
+    both = f"{HEAD}Before GlobalOptPass on [module] ***\n{F}{HEAD}After GlobalOptPass on [module] ***\n{F}"
+    whole = both.replace(" ***\n", " ***\n; ModuleID = 'x'\n")
+    assert [read_text(text).steps[0].verdict for text in (both, whole)] == ["unknown", "unchanged"]
+    assert read_text(both).steps[0].note == "the dump shows only some functions of the module"
+
+
+NONE, HIDDEN = "omitted because no change", "filtered out"
+
+
+def changed(sroa_f, sroa_g, gvn_g):
+    ends = [("SROAPass on f", sroa_f), ("SROAPass on g", sroa_g), ("GVNPass on f", NONE), ("GVNPass on g", gvn_g)]
+    lines = [f"{HEAD}After {what} {end} ***\n" for what, end in [*ends, ("GlobalDCEPass on [module]", NONE)]]
+    return read_text("".join([f"{HEAD}At Start ***\n{F}{G}", *lines])).steps
+
+
+def test_what_the_compiler_does_not_look_at_is_not_unchanged():
+    by_function = changed(NONE, HIDDEN, HIDDEN)
+    assert [step.verdict for step in by_function] == ["unchanged", "filtered", "unchanged", "filtered", "unknown"]
+    by_pass = changed(HIDDEN, HIDDEN, NONE)
+    assert [step.verdict for step in by_pass] == ["filtered", "filtered", "unchanged", "unchanged", "unchanged"]
+    assert [step.after for step in by_pass[2:4]] == ["", ""]  # SROA ran, and nobody knows what it did
+    assert by_function[2].after == F.strip()
