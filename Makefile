@@ -19,7 +19,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 p
 
 TOUR      := notebooks/01-tour.ipynb
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
-NBVAL     := -p nbval.plugin --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with=tests/nbval_sanitize.cfg
+NBVAL     := -p tests.nbval_without_grammars --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with=tests/nbval_sanitize.cfg
 JOBS      := auto
 MUTANT_JOBS = $(if $(filter-out auto,$(JOBS)),--jobs $(JOBS))
 # A worker runs whole files, whose tests may share what is costly; the files whose tests wait come first (tests/conftest.py).

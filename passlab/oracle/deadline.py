@@ -7,9 +7,11 @@
     except deadline.error:
         deadline.close()
 
-A watching thread raises an exception in the thread that runs the block, repeatedly until it is delivered (one may be
-lost in a callback). Python code stops at once. A blocking call (`time.sleep`, a lock, a socket) in the main thread is
-interrupted by a signal; a computation in C runs to its end. Deadlines may be nested: each raises a class of its own.
+One thread of the process sleeps until the next time is up; a block that ends before costs no more than an entry in its
+list. For a block that does not, it starts a thread that raises an exception in the thread of the block, repeatedly
+until it is delivered (one may be lost in a callback). Python code stops at once. A blocking call (`time.sleep`, a lock,
+a socket) in the main thread is interrupted by a signal; a computation in C runs to its end. Deadlines may be nested:
+each raises a class of its own.
 The class does not derive from `Exception`, so that a pass which catches every `Exception` does not swallow it.
 """
 
@@ -17,6 +19,8 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import heapq
+import itertools
 import os
 import signal
 import sys
@@ -36,8 +40,8 @@ _AGAIN = 0.1  # seconds between two attempts to raise
 _SOON = 0.001  # seconds between two looks at a thread in which nothing may be raised now
 # Before CPython 3.12, a new thread has the number of its creator until it runs. An exception raised in the creator then
 # ends the new thread before it signals its start, for which the creator waits for ever. So nothing is raised while a
-# deadline starts its thread (the lock), nor while other code starts a thread or may hold a lock of the process, unless
-# that lasts for `_PATIENCE` seconds. A start that takes longer was hit by an exception: its wait is ended.
+# deadline is added to the alarm (the lock), nor while other code starts a thread or may hold a lock of the process,
+# unless that lasts for `_PATIENCE` seconds. A start that takes longer was hit by an exception: its wait is ended.
 _PATIENCE = 1.0
 _starting = threading.Lock()
 _WAKING = getattr(signal, "SIGURG", None)  # a signal that is ignored by default; Windows has none
@@ -94,15 +98,16 @@ class Deadline:
         self._thread = 0
         self._frame: FrameType | None = None
         self._wakes = False
+        self._work: Stopwatch | None = None
 
     def __enter__(self) -> Deadline:
         self._thread = threading.get_ident()
         self._frame = sys._getframe(1)
         self._wakes = self.seconds is not None and _may_wake()
-        if self.seconds is not None:  # no thread for a block without a limit
+        if self.seconds is not None:
+            self._work = Stopwatch() if self._busy else None
             try:
-                with _starting:
-                    threading.Thread(target=self._watch, name="passlab-deadline", daemon=True).start()
+                _alarm.add(self, self.seconds)
             except RuntimeError:  # there are no threads, as in a browser: searches look at the clock between programs
                 self._over.set()
         return self
@@ -132,19 +137,12 @@ class Deadline:
     def close(self) -> None:
         """Stop raising. Call it where `error` is caught: the exception may have been raised inside `__exit__`."""
         self._over.set()
+        self._frame = None  # the alarm knows this deadline until its time is up
 
-    def _watch(self) -> None:
-        assert self.seconds is not None
-        left, watch = self.seconds, None
-        while left > 0:
-            # Under the lock the block is not over, so its thread lives and has a clock.
-            with self._lock:
-                if self._over.is_set():
-                    return
-                watch = watch or Stopwatch(self._thread)
+    def watch(self) -> None:
+        """Raise in the thread of the block until it has ended. Called when `seconds` have passed by the clock."""
+        while (left := self._work_left()) > 0:
             self._over.wait(min(left, threading.TIMEOUT_MAX))
-            with self._lock:
-                left = 0.0 if self._over.is_set() or not self._busy else self.seconds - watch.spent()
         last: FrameType | None = None  # the start of a thread at the last look
         since = seen = time.monotonic()  # when a start was first seen: of any thread, and of `last`
         while not self._over.is_set():
@@ -166,6 +164,17 @@ class Deadline:
                         start.f_locals["self"]._started.set()
             self._over.wait(_AGAIN if raising else _SOON)
 
+    def _work_left(self) -> float:
+        """Return the seconds of work that are left of a deadline of processor time."""
+        with self._lock:  # while the block is not over, its thread lives and has a clock
+            if self._over.is_set() or self._work is None or self.seconds is None:
+                return 0.0
+            return self.seconds - self._work.spent()
+
+    def is_over(self) -> bool:
+        """Whether the block has ended."""
+        return self._over.is_set()
+
     def _frames(self) -> list[FrameType]:
         """Return the frames from the innermost one to the one that entered the block.
 
@@ -179,6 +188,65 @@ class Deadline:
                 return frames
             frame = frame.f_back
         return []
+
+
+class _Alarm:
+    """The thread that starts the watch of each deadline whose time is up before its block has ended."""
+
+    def __init__(self) -> None:
+        self._due: list[tuple[float, int, Deadline]] = []  # a heap; the number decides between equal times
+        self._numbers = itertools.count()
+        self._most = 64  # entries, at which those whose blocks have ended are removed
+        self._sooner = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def add(self, deadline: Deadline, seconds: float) -> None:
+        """Watch a deadline once `seconds` have passed. Raises `RuntimeError` on a platform without threads."""
+        with _starting:
+            if self._thread is None or not self._thread.is_alive():
+                thread = threading.Thread(target=self._run, name="passlab-deadlines", daemon=True)
+                thread.start()
+                self._thread = thread
+            if len(self._due) >= self._most:
+                self._due = [entry for entry in self._due if not entry[-1].is_over()]
+                heapq.heapify(self._due)
+                self._most = 64 + 2 * len(self._due)
+            heapq.heappush(self._due, (time.monotonic() + seconds, next(self._numbers), deadline))
+            if self._due[0][-1] is deadline:
+                self._sooner.set()
+
+    def _run(self) -> None:
+        while True:
+            self._sooner.wait(self._ring())
+
+    def _ring(self) -> float | None:
+        """Start the watches whose time has come, and return the seconds until the next."""
+        with _starting:
+            now, up = time.monotonic(), []
+            while self._due and self._due[0][0] <= now:
+                up.append(heapq.heappop(self._due)[-1])
+            self._sooner.clear()
+            wait = min(self._due[0][0] - now, threading.TIMEOUT_MAX) if self._due else None
+        for deadline in up:
+            if not deadline.is_over():
+                try:
+                    threading.Thread(target=deadline.watch, name="passlab-deadline", daemon=True).start()
+                except RuntimeError:  # the process has as many threads as it may have
+                    deadline.watch()
+        return wait
+
+
+_alarm = _Alarm()
+
+
+def _begin_anew() -> None:
+    """Have no alarm and a free lock: a fork has neither the threads of its parent nor what they would release."""
+    global _alarm, _starting
+    _alarm, _starting = _Alarm(), threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def _may_wake() -> bool:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import pytest
 
@@ -54,6 +55,42 @@ def test_it_ends_what_waits_in_one_call(kind):
         WAITING[kind]()
     deadline.close()
     assert time.monotonic() - started < 25
+
+
+def test_what_ends_in_time_starts_no_thread_and_is_forgotten():
+    with Deadline(1000.0):
+        pass  # the one thread of all deadlines runs from now on
+    before = set(threading.enumerate())
+    kept = []
+    for _ in range(500):
+        with Deadline(1000.0) as deadline:
+            kept.append(weakref.ref(deadline))
+            assert set(threading.enumerate()) <= before
+    del deadline
+    assert sum(one() is not None for one in kept) < 200
+
+
+def test_a_fork_has_deadlines_of_its_own():
+    """A process that is forked has none of the threads of its parent."""
+    if not hasattr(os, "fork"):
+        pytest.skip("this system has no forks")
+    program = """
+import os
+from passlab.oracle.deadline import Deadline
+with Deadline(1000.0):
+    pass
+if os.fork() == 0:
+    deadline = Deadline(0.1)
+    try:
+        with deadline:
+            while True:
+                pass
+    except deadline.error:
+        os._exit(7)
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "7\n"
 
 
 def test_what_ends_in_time_is_left_alone():
