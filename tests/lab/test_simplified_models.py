@@ -258,6 +258,24 @@ def test_a_branch_that_is_decided_is_written_and_names_inside_do_not_collide() -
     assert [value.name for value in small.model().graph.input] == ["x"]
 
 
+def test_a_weight_that_branches_scale_belongs_to_the_graph_around_them() -> None:
+    rng = np.random.default_rng(3)
+    w, b = rng.standard_normal((4, 4), "float32"), rng.standard_normal(4, "float32")
+    text = """g (float[N, 4] x, bool c) => (float[N, 4] y) { y = If(c) <then_branch = t () => (float[N, 4] u) {
+        p = Gemm(x, w, b) u = Mul(p, two) }, else_branch = e () => (float[N, 4] v) { q = Gemm(x, w, b) v = Mul(q, three) }> }"""
+    small = lab.simplify(model(text, w=w, b=b, two=np.float32(2), three=np.float32(3)))
+    assert (small.nodes_after, small.left, small.compared.is_right) == (3, "", True)
+
+
+def test_inputs_without_elements_do_not_end_the_process() -> None:
+    # onnxruntime makes one product of the three nodes, which divides by the number of its elements.
+    text = """g (float[N, B, 4] q, float[M, B, 4] k) => (float[B, N, M] y) {
+        s = Transpose<perm = [1, 0, 2]>(q) t = Transpose<perm = [1, 2, 0]>(k) y = MatMul(s, t) }"""
+    small = lab.simplify(model(text))
+    assert small.compared.is_right
+    assert "(several, 1, 0, 7)" in small.agreement
+
+
 def test_equal_outputs_are_computed_once_and_random_numbers_twice() -> None:
     proto = model("g (float[2] x) => (float[2] a, float[2] b) { a = Exp(x) b = Exp(x) }")
     assert sorted(ops(lab.simplify(proto))) == ["Exp", "Identity"]

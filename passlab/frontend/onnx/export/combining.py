@@ -73,6 +73,10 @@ class NodeGraph:
         self.weights[name] = value
         return name
 
+    def is_shared(self, name: str) -> bool:
+        """Whether a weight belongs to a graph around this one."""
+        return False
+
     def is_private(self, matched: Collection[Any], root: Any) -> bool:
         """Whether only matched nodes use the results of all matched nodes but the last."""
         inside = {id(node) for node in matched}

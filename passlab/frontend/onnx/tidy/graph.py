@@ -103,6 +103,10 @@ class ModelGraph(NodeGraph):
         result.ir_version = max(result.ir_version, 4)  # before, each weight is an input as well
         return result
 
+    def is_shared(self, name: str) -> bool:
+        """Whether a weight belongs to a graph around this one."""
+        return name in self.around
+
     # ------------------------------------------------------------ changes
     def remove(self, nodes: Collection[Any]) -> None:
         """Remove nodes, by identity."""

@@ -130,7 +130,7 @@ def _scale(graph: NodeGraph, producer: Any, root: Any, factor: Array, shift: Arr
 
 def _store(graph: NodeGraph, name: str, value: Array) -> str:
     """Store a changed weight under its name, or under another one where other nodes read it."""
-    if len(graph.readers[name]) == 1 and name not in graph.outputs:
+    if len(graph.readers[name]) == 1 and name not in graph.outputs and not graph.is_shared(name):
         graph.weights[name] = value
         return name
     return graph.add_weight(f"{name}_scaled", value)
