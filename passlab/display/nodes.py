@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from passlab.display.text.listing import Line
+from passlab.display.text.listing import Line, ProgramLines
 from passlab.ir.expr import Expr, TupleGetItem, Var
 
 if TYPE_CHECKING:
@@ -47,10 +47,11 @@ def line_node(line: Line) -> Expr | None:
     return binders[0] if len(binders) == 1 and isinstance(binders[0], Var) else None
 
 
-def line_numbers(lines: Sequence[Line]) -> list[int]:
-    """Return the number of the node that each line selects, `NO_NODE` for none."""
-    nodes = map(line_node, lines)
-    return [NO_NODE if node is None else number_of(node) for node in nodes]
+def line_numbers(lines: ProgramLines) -> list[int]:
+    """Return the number of the node that each line selects, `NO_NODE` for none. They are looked up once."""
+    if lines.numbers is None:
+        lines.numbers = [NO_NODE if node is None else number_of(node) for node in map(line_node, lines)]
+    return lines.numbers
 
 
 class Links:
@@ -82,19 +83,20 @@ class Links:
             self._links[number_of(node)] = (parent, self._events.get(origin.event, 0), origin.rule, origin.rebuilt)
             node = origin.old
 
-    def add_diff(self, before: Sequence[Line], after: Sequence[Line], rows: Iterable[Row], event: int) -> None:
+    def add_diff(self, before: ProgramLines, after: ProgramLines, rows: Iterable[Row], event: int) -> None:
         """Link the nodes of lines that are side by side in a diff, if no rewrite links them."""
-        old_nodes = {number for number in line_numbers(before) if number >= 0}
+        olds, news = line_numbers(before), line_numbers(after)
+        old_nodes = set(olds)
         for row in rows:
             if row.left is None or row.right is None:
                 continue
-            old, new = line_node(before[row.left]), line_node(after[row.right])
-            if old is None or new is None or old is new or type(old) is not type(new):
+            parent, child = olds[row.left], news[row.right]
+            if NO_NODE in (parent, child) or child in old_nodes:
                 continue
-            child = number_of(new)
             link = self._links.get(child)
-            if child not in old_nodes and (link is None or link[0] == NO_NODE):
-                self._links[child] = (number_of(old), event, link[2] if link else "", link is None)
+            unlinked = link is None or link[0] == NO_NODE
+            if unlinked and type(line_node(before[row.left])) is type(line_node(after[row.right])):
+                self._links[child] = (parent, event, link[2] if link else "", link is None)
 
     def data(self, text: Callable[[str], int]) -> list[int]:
         """Return the links as five numbers each; `text` numbers the names of rules."""

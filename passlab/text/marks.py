@@ -91,13 +91,14 @@ class MarkedText:
         self._marked = marked
 
     @cached_property
-    def _annotated(self) -> str:
+    def annotated(self) -> str:
+        """The text with control characters and numbers around what is marked; equal texts have equal marks."""
         return str(self._lines)
 
     @cached_property
     def _parts(self) -> list[str | None]:
         """The annotated text in pieces: text, number of an opening mark (None for a closing one), text, ..."""
-        return _PARTS.split(self._annotated)
+        return _PARTS.split(self.annotated)
 
     @cached_property
     def text(self) -> str:
@@ -155,6 +156,19 @@ class MarkedText:
         if not isinstance(self._lines, str):
             return self._lines.first_line_of(nodes.__contains__, self._marked)
         return self._lines.count("\n", 0, first_mark(self._lines, nodes.__contains__, self._marked))
+
+    def counterparts(self, other: MarkedText) -> dict[int, Any] | None:
+        """Return what another text with the same `annotated` marks in the place of each object, by its `id`.
+
+        None if it marks other kinds of things, or two objects in places where this text marks one.
+        """
+        of: dict[int, Any] = {}
+        for (kind, node), (other_kind, other_node) in zip(self._marked, other._marked, strict=True):
+            if kind != other_kind or type(node) is not type(other_node):
+                return None
+            if of.setdefault(id(node), other_node) is not other_node:
+                return None
+        return of
 
     def at(self, offset: int) -> list[Mark]:
         """Return the marks that cover a character of the text, outermost first."""

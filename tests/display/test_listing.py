@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import passlab
-from passlab.display.text.listing import LINE_WIDTH, LineTable, listing, short_type
+from passlab import relay
+from passlab.display.text.listing import LINE_WIDTH, LineTable, Listings, listing, short_type
 from passlab.ir.expr import Call, Function
 from passlab.text.printer import render
 from tests.display.programs import NETWORK, hostile, network
@@ -135,3 +136,19 @@ def test_a_data_type_without_parameters_is_named_as_it_was_written():
     text = "type Shape { Square(float32) } def @main(%x: float32) -> Shape { Square(%x) }"
     body = passlab.transform.InferType()(passlab.parse(text))["main"].body
     assert short_type(body.checked_type) == "Shape"
+
+
+def _two_of_one_text(shared: bool) -> passlab.IRModule:
+    """A sum with two equal constants, or with one constant twice: the same text."""
+    x = relay.var("x", shape=())
+    one, other = relay.const(1.0), relay.const(1.0)
+    return passlab.IRModule.from_expr(relay.Function([x], x + one + (one if shared else other)))
+
+
+@pytest.mark.parametrize("order", [(True, False), (False, True), (True, True), (False, False)])
+def test_programs_of_one_text_have_lines_about_their_own_nodes(order):
+    listings = Listings()
+    for mod in map(_two_of_one_text, order):
+        assert list(listings.of(mod)) == list(listing(mod))
+    (first, second) = map(listing, map(_two_of_one_text, order))
+    assert [line.text for line in first] == [line.text for line in second]

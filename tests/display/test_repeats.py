@@ -11,7 +11,7 @@ from passlab.display import graph_view
 from passlab.display.graphs.dataflow import Dataflow, dataflow, fold_groups
 from passlab.display.graphs.drawing import box_size
 from passlab.display.graphs.repeats import GraphPiece, Item, Repeat, body_name, boxes_of, structure
-from passlab.display.graphs.sheet import pack, place
+from passlab.display.graphs.sheet import pack, parts_of, place
 from passlab.testing import densenet, lstm, resnet, squeezenet
 
 WHOLE = 24
@@ -96,7 +96,7 @@ def test_a_body_is_named_by_what_it_does():
 def sheet_of(mod: passlab.IRModule):
     lines = graph(mod)
     items = structure(lines, WHOLE)
-    placed = place(lines, items, [box_size((box.name,)) for box in lines.boxes])
+    placed = place(lines, items, parts_of(lines, items, [box_size((box.name,)) for box in lines.boxes]))
     return pack(items, placed, (1400, 800))
 
 

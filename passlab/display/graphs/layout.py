@@ -26,7 +26,7 @@ BETWEEN = "//next\n"  # a comment between two graphs, on a line of its own; `lay
 STRAIGHT = "50"  # the weight of an arrow that runs straight
 _OUTPUT_BYTES = 64 * 2**20
 _REMEMBERED = 4096  # layouts
-_drawings: dict[str, dict[str, Any]] = {}  # Graphviz's answers, by what it was asked
+_layouts: dict[str, GraphLayout] = {}  # by what Graphviz was asked
 Size = tuple[float, float]
 Part = tuple[Dataflow, Sequence[Size], frozenset[int]]  # a graph, the sizes of its boxes, the arrows that run straight
 
@@ -64,20 +64,18 @@ def lay_out_all(parts: Sequence[Part], most: float = math.inf) -> list[GraphLayo
     """
     texts = [skeleton(*part) for part in parts]
     chosen = _within({text: len(graph.boxes) for text, (graph, _, _) in zip(texts, parts, strict=True)}, most)
-    missing = [text for text in dict.fromkeys(texts) if text in chosen and text not in _drawings]
-    try:
-        if missing:
+    graphs = {text: graph for text, (graph, _, _) in zip(texts, parts, strict=True)}  # equal texts: equal layouts
+    missing = [text for text in graphs if text in chosen and text not in _layouts]
+    if missing:
+        try:
             drawings = _answers(_run(BETWEEN.join(missing)), len(missing))
-            _drawings.update(zip(missing, drawings, strict=True))
-        layouts = [
-            _read(_drawings[text], graph) if text in chosen else None
-            for text, (graph, _, _) in zip(texts, parts, strict=True)
-        ]
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        forget()
-        raise LayoutError("Graphviz gave no layout that could be read") from error
-    while len(_drawings) > _REMEMBERED:
-        del _drawings[next(iter(_drawings))]
+            read = {text: _read(drawing, graphs[text]) for text, drawing in zip(missing, drawings, strict=True)}
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise LayoutError("Graphviz gave no layout that could be read") from error
+        _layouts.update(read)
+    layouts = [_layouts[text] if text in chosen else None for text in texts]
+    while len(_layouts) > _REMEMBERED:
+        del _layouts[next(iter(_layouts))]
     return layouts
 
 
@@ -94,7 +92,7 @@ def _within(sizes: dict[str, int], most: float) -> set[str]:
 
 def forget() -> None:
     """Clear the cache of layouts."""
-    _drawings.clear()
+    _layouts.clear()
 
 
 def _answers(raw: bytes, count: int) -> list[dict[str, Any]]:

@@ -40,11 +40,10 @@ class PlacedPiece:
     groups: list[int]
 
 
-def place(graph: Dataflow, items: Sequence[Item], sizes: Sequence[Size]) -> dict[GraphPiece, PlacedPiece]:
-    """Return the layout of every piece of some items."""
+def place(graph: Dataflow, items: Sequence[Item], parts: Sequence[Part]) -> dict[GraphPiece, PlacedPiece]:
+    """Return the layout of every piece of some items. `parts` is the result of `parts_of`."""
     pieces = _pieces(items)
     leaves = {arrow.source for arrow in _crossing(graph, pieces)}
-    parts = parts_of(graph, items, sizes)
     layouts = _layouts(parts)
     return {
         piece: _placed_piece(graph, piece, part, layout, leaves)

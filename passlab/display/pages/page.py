@@ -115,7 +115,13 @@ h1 {{ font-size: 1.5rem }} table {{ border-collapse: collapse }}
 {body}
 </body></html>
 """
-Answers = Callable[[Any], Mapping[str, Any]]  # from the data of a view to the additional state of a page
+# From the data of a view and the length of its JSON to the additional state of a page, each value as JSON.
+Answers = Callable[[Any, int], Mapping[str, str]]
+
+
+def compact_json(value: Any) -> str:
+    """Return a value as JSON without blanks."""
+    return json.dumps(value, separators=(",", ":"))
 
 
 def document(view: View, answers: Answers | None = None, more: Iterable[Markup] = (), live: int = 0) -> str:
@@ -128,18 +134,17 @@ def document(view: View, answers: Answers | None = None, more: Iterable[Markup] 
     if not view.script:
         raise PasslabError(Diagnostic(f"{type_in_words(view)} is a table: write its html() or frame() instead"))
     data = view.data()
-    state = json.dumps(
-        {
-            "data": data,
-            "selected": -1,
-            "nodes": [],
-            "graphs": {},
-            "at": data.get("at", 0),
-            **({"live": live} if live else {}),
-            **(answers(data) if answers else {}),
-        },
-        separators=(",", ":"),
-    )
+    text = compact_json(data)
+    values = {
+        "data": text,
+        "selected": "-1",
+        "nodes": "[]",
+        "graphs": "{}",
+        "at": compact_json(data.get("at", 0)),
+        **({"live": str(live)} if live else {}),
+        **(answers(data, len(text)) if answers else {}),
+    }
+    state = "{" + ",".join(f'"{name}":{value}' for name, value in values.items()) + "}"
     code = inline(view.script)
     parts = list(view.parts())
     first = next((at for at, part in enumerate(parts) if at and not part.first), len(parts))

@@ -8,10 +8,9 @@ The difference from a later step to an earlier one is the stored difference read
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
-from typing import Any
 
+from passlab.display.pages.page import compact_json
 from passlab.display.protocol.recordings import PairDiff, RecordingData, ShownComparison, StoredRewrites
 from passlab.display.protocol.widgets import Nothing
 from passlab.display.views.comparisons import comparison_view
@@ -21,21 +20,20 @@ from passlab.instrument.events import Event
 from passlab.lab.recordings.comparison import compare
 from passlab.lab.recordings.rewrites import rewrites_of
 
-PAGE, REWRITES, PAIRS = 2_400_000, 300_000, 500_000  # characters: of all data of a page, and at most of its parts
+PAGE, REWRITES, PAIRS = 2_100_000, 270_000, 450_000  # characters: of all data of a page, and at most of its parts
 OWN = "this recording"  # what an explorer calls its own recording where one is chosen
 
 
-def page_answers(view: RecordingView) -> Callable[[RecordingData], dict[str, Any]]:
-    """Return a function from the data of a recording's view to the answers that its page stores."""
+def page_answers(view: RecordingView) -> Callable[[RecordingData, int], dict[str, str]]:
+    """Return a function from the data of a recording's view, and its length, to the answers that its page stores."""
 
-    def answers(data: RecordingData) -> dict[str, Any]:
-        graphs = view.graphs(data)
-        room = max(0, PAGE - len(json.dumps([data, graphs])))
-        rewrites = stored_rewrites(view.events, min(REWRITES, room // 3))
+    def answers(data: RecordingData, length: int) -> dict[str, str]:
+        graphs = compact_json(view.graphs(data))
+        room = max(0, PAGE - length - len(graphs))
         return {
             "graphs": graphs,
-            "rewrites": rewrites,
-            "comparison": stored_comparison(view, min(PAIRS, room // 2)),
+            "rewrites": compact_json(stored_rewrites(view.events, min(REWRITES, room // 3))),
+            "comparison": compact_json(stored_comparison(view, min(PAIRS, room // 2))),
         }
 
     return answers
@@ -52,7 +50,7 @@ def stored_rewrites(events: list[Event], room: int = REWRITES) -> dict[str, Stor
         for step in steps:
             rows.append(step_data(step))
             parts.append(parts_data(step))
-            room -= len(json.dumps([rows[-1], parts[-1]]))
+            room -= len(compact_json([rows[-1], parts[-1]]))
             if room <= 0:
                 break
         if rows:
@@ -73,7 +71,7 @@ def stored_comparison(shown: RecordingView, room: int = PAIRS) -> ShownCompariso
             break
         pair: PairDiff = {**view.pair(a, b), "back": view.sentence(b, a)}
         data["pairs"][f"{a}:{b}"] = pair
-        room -= len(json.dumps(pair))
+        room -= len(compact_json(pair))
     return {**data, "other": OWN}
 
 

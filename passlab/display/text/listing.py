@@ -6,7 +6,7 @@ many parameters has one parameter per line. The time is linear in the text of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from passlab import limits
 from passlab.display.protocol.programs import LineRow, LineTableData
 from passlab.errors import visible
 from passlab.ir.expr import Expr, Function, Var
+from passlab.ir.module import IRModule
 from passlab.ir.types import FuncType, TensorType, TupleType, Type
 from passlab.text.marks import KINDS, Mark, MarkedText
 from passlab.text.printer import render
@@ -61,6 +62,7 @@ class ProgramLines(list[Line]):
 
     left_out = 0
     whole: MarkedText | None = None  # all of the text, while it may be needed
+    numbers: list[int] | None = None  # of the nodes that the lines select, once `nodes.line_numbers` was asked
 
 
 def listing(program: Any) -> ProgramLines:
@@ -80,6 +82,49 @@ def lines_of(whole: MarkedText, first: int = 0) -> ProgramLines:
     lines.left_out = left_out
     lines.whole = whole if left_out else None
     return lines
+
+
+class Listings:
+    """The lines of the programs of one view: each is printed once, and equal texts are cut into lines once."""
+
+    def __init__(self) -> None:
+        self._lines: dict[int, ProgramLines] = {}
+        self._equal: dict[str, tuple[MarkedText, ProgramLines]] = {}
+
+    def of(self, mod: IRModule) -> ProgramLines:
+        """Return the lines of a module, which must live as long as the view."""
+        lines = self._lines.get(id(mod))
+        if lines is None:
+            lines = self._lines[id(mod)] = self._new(marked_text(mod))
+            for earlier in [*self._lines.values()][:-2]:
+                earlier.whole = None  # a diff has two texts, and the next one shares a text with it
+        return lines
+
+    def _new(self, whole: MarkedText) -> ProgramLines:
+        if whole.excerpt(0, limits.current().program_lines)[1]:
+            return lines_of(whole)
+        text, lines = self._equal.setdefault(whole.annotated, (whole, ProgramLines()))
+        if text is whole:
+            lines += lines_of(whole)
+            return lines
+        nodes = text.counterparts(whole)
+        return lines_of(whole) if nodes is None else ProgramLines(_lines_about(lines, nodes))
+
+
+def _lines_about(lines: Sequence[Line], nodes: Mapping[int, Any]) -> Iterator[Line]:
+    """Yield the lines of an equal text about other nodes: `nodes` has them by the `id` of those in the lines."""
+    for text, tokens, subject, result in lines:
+        yield Line(
+            text,
+            tuple(
+                [
+                    Token(start, end, kind, nodes[id(node)], None if call is None else nodes[id(call)])
+                    for start, end, kind, node, call in tokens
+                ]
+            ),
+            None if subject is None else nodes[id(subject)],
+            None if result is None else nodes[id(result)],
+        )
 
 
 # ---------------------------------------------------------------- where lines end

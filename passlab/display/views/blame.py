@@ -92,11 +92,19 @@ class LineOrigins:
         self._colours = colours(recording)
         self._passes: dict[Event, int] = {}
         self._origins: dict[tuple[int, int], int] = {}
+        self._credits: dict[Credit, int] = {}
 
     def numbers(self, lines: Sequence[Line]) -> list[int]:
         """Return the number of the origin of each line."""
-        pairs = zip(lines, credits_of(self.provenance, lines), strict=True)
-        return [self._origin(credit) if credit else -2 if line.result is None else -1 for line, credit in pairs]
+        numbers = []
+        for line, credit in zip(lines, credits_of(self.provenance, lines), strict=True):
+            if credit is None:
+                numbers.append(-2 if line.result is None else -1)
+                continue
+            if credit not in self._credits:
+                self._credits[credit] = self._origin(credit)
+            numbers.append(self._credits[credit])
+        return numbers
 
     def _origin(self, credit: Credit) -> int:
         key = (self._pass(credit.event), self.table.text(visible(credit.description(self.provenance))))

@@ -9,7 +9,7 @@ from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.protocol.programs import DiffData
 from passlab.display.protocol.recordings import ComparedRow, ComparisonData, Side, SideStep
 from passlab.display.rows import Rows
-from passlab.display.text.listing import ProgramLines, listing
+from passlab.display.text.listing import Listings, ProgramLines
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.display.views.diffs import DiffView, diff_view, sentence
 from passlab.display.views.recording import outcome
@@ -34,9 +34,8 @@ class ComparisonView(View):
 
     def __init__(self, comparison: Comparison) -> None:
         self.comparison = comparison
-        self._listings: dict[int, ProgramLines] = {}
         self._diffs: dict[tuple[int, int], DiffView] = {}
-        self.lines: Callable[[IRModule], ProgramLines] = self._listing
+        self.lines: Callable[[IRModule], ProgramLines] = Listings().of
 
     @cached_property
     def title(self) -> str:
@@ -111,12 +110,6 @@ class ComparisonView(View):
             "same": row.same,
             "calls": sum(row.operators.values()),
         }
-
-    def _listing(self, mod: IRModule) -> ProgramLines:
-        lines = self._listings.get(id(mod))
-        if lines is None:
-            lines = self._listings[id(mod)] = listing(mod)
-        return lines
 
 
 def _step(recording: Recording, number: int) -> Event:

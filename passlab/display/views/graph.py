@@ -22,6 +22,7 @@ from passlab.display.graphs.drawing import Caption, box_size, draw
 from passlab.display.graphs.families import FAMILIES, HUE_OF, family
 from passlab.display.graphs.frames import is_program
 from passlab.display.graphs.layout import LayoutError, lay_out_all
+from passlab.display.graphs.layout import Part as LayoutPart
 from passlab.display.graphs.repeats import GraphPiece, Item, structure
 from passlab.display.graphs.sheet import PlacedPiece, pack, parts_of, place
 from passlab.display.html import Markup, join, tag
@@ -178,9 +179,14 @@ class GraphView(View):
         return structure(self.graph, WHOLE) if self.sheet is None else []
 
     @cached_property
+    def pieces(self) -> list[LayoutPart]:
+        """What is laid out: each piece as a graph of its own."""
+        return parts_of(self.graph, self.items, self.sizes)
+
+    @cached_property
     def layouts(self) -> dict[GraphPiece, PlacedPiece]:
         """The layout of each piece."""
-        return place(self.graph, self.items, self.sizes) if self.items else {}
+        return place(self.graph, self.items, self.pieces) if self.items else {}
 
     @property
     def title(self) -> str:
@@ -325,9 +331,8 @@ def graph_view(
 
 def lay_out_together(views: Iterable[GraphView]) -> None:
     """Lay out the pieces of many graphs in one process; without Graphviz do nothing."""
-    parts = [part for view in views for part in parts_of(view.graph, view.items, view.sizes)]
     with suppress(LayoutError):
-        lay_out_all(parts)
+        lay_out_all([piece for view in views for piece in view.pieces])
 
 
 def _changes_of(changed: Diff | Iterable[Expr] | None, most: int) -> dict[Expr, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from passlab.display.graphs.dataflow import Arrow, Box, BoxGroup, Dataflow
 from passlab.display.graphs.drawing import Caption
@@ -28,7 +28,7 @@ class SheetData:
         self.graph, self.placed = graph, placed
         self.layouts: list[PieceLayout] = [] if layouts is None else layouts
         self.names = range(len(graph.boxes)) if names is None else names
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[Hashable, int] = {}
 
     def items(self, items: Sequence[Item]) -> list[PieceRow | RepeatItem]:
         """Return items as data, and add their layouts."""
@@ -55,9 +55,17 @@ class SheetData:
     def _piece(self, piece: GraphPiece) -> PieceRow:
         placed = self.placed[piece]
         layout = placed.layout
+        key = (id(layout), *placed.arrows, placed.entry, placed.exit, *placed.groups)
+        if key not in self._numbers:
+            self._numbers[key] = self._layout(placed)
+        return PieceRow(self._numbers[key], [self.names[box] for box in piece.boxes], placed.groups)
+
+    def _layout(self, placed: PlacedPiece) -> int:
+        """Return the number of a layout. Equal ones have one number."""
+        layout = placed.layout
         data: PieceLayout = {
             "size": (layout.width, layout.height),
-            "at": [value for place in layout.boxes[: len(piece.boxes)] for value in place],
+            "at": [value for place in layout.boxes[: len(placed.piece.boxes)] for value in place],
             "arrows": [
                 PlacedArrow(source, target, label, points)
                 for (source, target, label), points in zip(placed.arrows, layout.arrows, strict=True)
@@ -69,7 +77,7 @@ class SheetData:
         number = self._numbers.setdefault(repr(data), len(self.layouts))  # equal layouts have equal texts
         if number == len(self.layouts):
             self.layouts.append(data)
-        return PieceRow(number, [self.names[box] for box in piece.boxes], placed.groups)
+        return number
 
 
 def on_sheet(graph: Dataflow, captions: Sequence[Caption], sheet: Sheet) -> tuple[Dataflow, list[Caption], GraphLayout]:

@@ -17,7 +17,7 @@ from passlab.display.graphs.frames import Frame, Program, params_of, program_of
 from passlab.display.graphs.layout import Size
 from passlab.display.graphs.regions import HEADER, PAD, PlacedFrame, Region, place_frames
 from passlab.display.graphs.repeats import structure
-from passlab.display.graphs.sheet import pack
+from passlab.display.graphs.sheet import pack, parts_of
 from passlab.display.graphs.sheet import place as place_pieces
 from passlab.display.html import Markup
 from passlab.display.protocol.programs import (
@@ -215,7 +215,7 @@ class Chain:
             box.group = None if box.group in functions else box.group
         self.items = structure(self.graph, LONG)
         own = [(ceil(width / STEP) * STEP, height) for width, height in (sizes[box] for box in boxes)]
-        self.placed = place_pieces(self.graph, self.items, own)
+        self.placed = place_pieces(self.graph, self.items, parts_of(self.graph, self.items, own))
 
     def rows(self, layouts: list[PieceLayout]) -> list[PieceRow | RepeatItem]:
         """Return the pieces as data, with the numbers that their boxes have in the whole graph."""

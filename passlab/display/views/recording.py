@@ -24,7 +24,7 @@ from passlab.display.parts import Code, Fold, Gap, HtmlOnly, Part, Sentence
 from passlab.display.protocol.programs import GraphData, RecordingBlame, StepDiff
 from passlab.display.protocol.recordings import Failure, FoundLine, RecordingData, StepRow
 from passlab.display.rows import OutlineEntry, StepOutline
-from passlab.display.text.listing import LineTable, ProgramLines, listing
+from passlab.display.text.listing import LineTable, Listings, ProgramLines
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.display.views.blame import LineOrigins
 from passlab.display.views.diffs import DiffView, sentence
@@ -209,7 +209,7 @@ class RecordingView(View):
     def __init__(self, recording: Recording, brief: bool = False) -> None:
         self.recording = recording
         self.brief = brief  # describes most passes by numbers of operators, which needs no diff
-        self._listings: dict[int, ProgramLines] = {}
+        self._listings = Listings()
         self._diffs: dict[tuple[int, int], DiffView] = {}
         self._followed: dict[Expr, dict[str, list[Expr]]] = {}
 
@@ -235,12 +235,7 @@ class RecordingView(View):
 
     def lines(self, mod: IRModule) -> ProgramLines:
         """The lines of one of the recorded modules."""
-        lines = self._listings.get(id(mod))
-        if lines is None:
-            lines = self._listings[id(mod)] = listing(mod)
-            for earlier in [*self._listings.values()][:-2]:
-                earlier.whole = None  # a diff has two texts, and the next one shares a text with it
-        return lines
+        return self._listings.of(mod)
 
     def diff(self, event: Event) -> DiffView | None:
         """The view of the difference that a pass made, None when it returned the same module."""

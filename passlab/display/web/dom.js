@@ -108,6 +108,7 @@ export function bindKeys(root, bindings, currentBindings = () => bindings) {
     if (run && run(event) !== false) {
       // What had the focus may be hidden now: the next key is still meant for this view.
       if (
+        target !== root &&
         !target.checkVisibility() &&
         [target, document.body].includes(/** @type {HTMLInputElement} */ (document.activeElement))
       )

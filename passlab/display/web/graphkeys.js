@@ -62,7 +62,7 @@ export class Radius {
         Math.min(...ys) - 50,
         Math.max(...ys) + 50,
       ];
-    const { clientWidth: w, clientHeight: h } = pane.canvas,
+    const { width: w, height: h } = pane,
       scale = Math.min(1.2, w / (right - left), h / (bottom - top));
     pane.place(Camera.showing([(left + right) / 2, (top + bottom) / 2], [w / 2, h / 2], scale));
   }

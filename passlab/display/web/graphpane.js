@@ -37,6 +37,8 @@ export class GraphPane {
     this.sheet = /** @type {import("./graphsheet.js").Sheet | null} */ (null);
     this.parents = /** @type {Map<number, number>} */ (new Map()); // of groups
     this.fittedSize = /** @type {[number, number] | null} */ (null); // of the canvas at the last layout
+    this.width = 0; // of the canvas: asking it while boxes are drawn would lay them all out once more
+    this.height = 0;
     this.shift = false; // whether a tool was clicked with Shift
     this.unfolded = /** @type {Set<string>} */ (new Set()); // repeats that are unfolded
     this.closedGroups = /** @type {Set<number>} */ (new Set()); // groups that are one box
@@ -147,6 +149,7 @@ export class GraphPane {
   onResize() {
     const { clientWidth, clientHeight } = this.canvas;
     if (!clientWidth || !this.data) return;
+    [this.width, this.height] = [clientWidth, clientHeight];
     this.element.style.setProperty("--pl-tools", `${this.tools.offsetHeight}px`);
     const other =
       !this.fittedSize ||
@@ -211,6 +214,7 @@ export class GraphPane {
       height = clientHeight - 2 * MARGIN;
     if (!this.data || !clientWidth) return;
     this.fittedSize = /** @type {[number, number]} */ ([clientWidth, clientHeight]);
+    [this.width, this.height] = this.fittedSize;
     const program = this.program.isShown ? this.program.arrange(width, height) : null;
     this.sheet = program?.sheet ?? pack(this.data, this.unfolded, width, height);
     this.canvas.classList.toggle("pl-program", program !== null);
@@ -372,7 +376,7 @@ export class GraphPane {
     const at = this.places.get(number);
     if (!at) return;
     const { camera } = this,
-      { clientWidth: w, clientHeight: h } = this.canvas,
+      { width: w, height: h } = this,
       isFar = camera.scale < NEAR,
       [x, y] = camera.toScreen(at);
     if (always || isFar || x < 60 || x > w - 60 || y < 40 || y > h - 40)
@@ -431,7 +435,7 @@ export class GraphPane {
   // ---- the window
   /** Show all boxes as large as possible, above the tools if those would cover a box or a frame. */
   fit() {
-    const { clientWidth: width, clientHeight: height } = this.canvas,
+    const { width, height } = this,
       { offsetLeft: left, offsetTop: top } = this.tools;
     if (!width || !this.sheet) return;
     const whole = this.extent();
@@ -465,7 +469,7 @@ export class GraphPane {
   /** Show all boxes if their names stay readable, else the top left corner; a program is read from its top, at full size. */
   showInitial() {
     if (this.program.isShown) {
-      const left = (this.canvas.clientWidth - this.extent().width) / 2;
+      const left = (this.width - this.extent().width) / 2;
       this.fitted = true;
       return this.place(new Camera(Math.max(MARGIN, left), MARGIN, 1));
     }
@@ -474,14 +478,13 @@ export class GraphPane {
     if (!this.fitted || this.camera.scale >= LEGIBLE || !this.sheet) return;
     if (this.data.boxes.length > 60) return; // blocks with names are more useful than a corner
     const highest = [...this.places.values()].reduce((a, b) => (b[1] < a[1] ? b : a));
-    this.place(Camera.showing(highest, [this.canvas.clientWidth / 2, 48], READABLE));
+    this.place(Camera.showing(highest, [this.width / 2, 48], READABLE));
   }
 
   /** Scroll a graph that has the focus, as far as it goes. @param {WheelEvent} event */
   scroll(event) {
     if (!this.sheet || !this.canvas.contains(document.activeElement)) return;
     const { x, y, scale } = this.camera,
-      { clientWidth, clientHeight } = this.canvas,
       along = (
         /** @type {number} */ at,
         /** @type {number} */ by,
@@ -493,8 +496,8 @@ export class GraphPane {
         return Math.max(least, Math.min(most, at - by));
       };
     const to = new Camera(
-      along(x, event.shiftKey ? event.deltaY : event.deltaX, this.sheet.width, clientWidth),
-      along(y, event.shiftKey ? 0 : event.deltaY, this.sheet.height, clientHeight),
+      along(x, event.shiftKey ? event.deltaY : event.deltaX, this.sheet.width, this.width),
+      along(y, event.shiftKey ? 0 : event.deltaY, this.sheet.height, this.height),
       scale,
     );
     if (to.x === x && to.y === y) return;
@@ -509,7 +512,7 @@ export class GraphPane {
   }
 
   /** @param {number} by @param {number} [x] @param {number} [y] what stays where it is */
-  zoom(by, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
+  zoom(by, x = this.width / 2, y = this.height / 2) {
     this.place(this.camera.zoomed(by, [x, y]));
   }
 
@@ -549,14 +552,13 @@ export class GraphPane {
   }
 
   drawView() {
-    const { clientWidth, clientHeight } = this.canvas,
-      { x, y, scale } = this.camera;
-    if (this.sheet) this.map.move(-x / scale, -y / scale, clientWidth / scale, clientHeight / scale);
+    const { x, y, scale } = this.camera;
+    if (this.sheet) this.map.move(-x / scale, -y / scale, this.width / scale, this.height / scale);
   }
 
   /** Centre a point of the sheet. @param {number} x @param {number} y */
   centreOn(x, y) {
-    this.place(Camera.showing([x, y], [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2], this.camera.scale));
+    this.place(Camera.showing([x, y], [this.width / 2, this.height / 2], this.camera.scale));
   }
 
   /** Save the drawing for paper: at full size with all details, on white. */

@@ -82,7 +82,7 @@ export class Slices {
 
   /** Whether a piece is visible, or nearly. @param {Drawn} piece */
   isVisible(piece) {
-    const { clientWidth: w, clientHeight: h } = this.pane.canvas,
+    const { width: w, height: h } = this.pane,
       { x, y, scale } = this.pane.camera;
     const left = piece.x * scale + x,
       top = piece.y * scale + y,

@@ -34,6 +34,7 @@ class Lineage:
     def __init__(self, *provenances: Provenance, complete: bool = True) -> None:
         self._provenances = provenances
         self.complete = complete
+        self._links: dict[Expr, tuple[Expr | None, int]] = {}
 
     def pairs(self, old: Iterable[Expr], new: Iterable[Expr]) -> Pairs:
         """Return for nodes of a new program the node of an old one on their line, nodes that were only rebuilt first.
@@ -42,9 +43,16 @@ class Lineage:
         """
         index: dict[Expr, tuple[int, Expr, int]] = {}  # of the nodes on old lines: the nearest descendant
         for node in old:
-            for distance, (ancestor, rank) in enumerate(self._line(node)):
-                if ancestor not in index or (rank, distance) < (index[ancestor][2], index[ancestor][0]):
-                    index[ancestor] = (distance, node, rank)
+            at: Expr | None = node
+            rank = distance = 0
+            while at is not None:
+                known = index.get(at)
+                if known is None or (rank, distance) < (known[2], known[0]):
+                    index[at] = (distance, node, rank)
+                elif known[0] <= distance:
+                    break  # that one is nearer to all further ancestors, too; so a line that returns to itself ends
+                at, kind = self._link(at)
+                rank, distance = max(rank, kind), distance + 1
         ranked: list[list[tuple[Expr, Expr]]] = [[], [], []]
         for node in new:
             for ancestor, rank in self._line(node):
@@ -82,20 +90,27 @@ class Lineage:
 
     def _line(self, node: Expr) -> Iterator[tuple[Expr, int]]:
         """Yield a node and its predecessors, the newest first, each with the least sure kind of link up to it."""
-        rank, seen = REBUILT, {node}
+        rank, seen = REBUILT, set[Expr]()
         at: Expr | None = node
-        while at is not None:
+        while at is not None and at not in seen:
             yield at, rank
-            origin = next((p.origins[at] for p in self._provenances if at in p.origins), None)
-            previous = None if origin is None else origin.predecessor
-            if origin is not None and previous is not None:
-                rank = max(rank, UNSURE if not origin.sure else REBUILT if origin.rebuilt else REPLACED)
-            else:
-                previous = next((p.guesses[at] for p in self._provenances if at in p.guesses), None)
-                rank = UNSURE
-            at = None if previous in seen else previous
-            if at is not None:
-                seen.add(at)
+            seen.add(at)
+            at, kind = self._link(at)
+            rank = max(rank, kind)
+
+    def _link(self, node: Expr) -> tuple[Expr | None, int]:
+        """Return the predecessor of a node, None for none, and the kind of the link."""
+        link = self._links.get(node)
+        if link is None:
+            link = self._links[node] = self._find_link(node)
+        return link
+
+    def _find_link(self, node: Expr) -> tuple[Expr | None, int]:
+        origin = next((p.origins[node] for p in self._provenances if node in p.origins), None)
+        previous = None if origin is None else origin.predecessor
+        if origin is not None and previous is not None:
+            return previous, UNSURE if not origin.sure else REBUILT if origin.rebuilt else REPLACED
+        return next((p.guesses[node] for p in self._provenances if node in p.guesses), None), UNSURE
 
 
 REBUILT, REPLACED, UNSURE = range(3)  # kinds of links: the same value by its own form, by a rule, by a match
@@ -117,6 +132,8 @@ def lineage_of(before: IRModule, after: IRModule) -> Lineage | None:
             if other is not recording:
                 inputs = [other.input if other.whole_provenance.knows(mod) else mod for mod in inputs]
         if all(map(provenance.knows, inputs)):
+            if len(recordings) == 1:
+                return recording.lineage
             return Lineage(
                 *(r.whole_provenance for r in recordings), complete=inputs[0] is before and inputs[1] is after
             )
