@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from passlab.analysis.scopes import Scope, scoped_children
 from passlab.arguments import checked
 from passlab.errors import Diagnostic, VerifyError, WellFormedError
 from passlab.ir.adt import Constructor, pattern_vars
@@ -18,7 +19,7 @@ from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, Match, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.variables import free_vars
-from passlab.ir.walk import CHILDREN, LEAVES, Scope, post_order, scoped_children
+from passlab.ir.walk import CHILDREN, LEAVES, post_order
 
 _LEAVES = frozenset(LEAVES)
 

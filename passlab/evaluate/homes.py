@@ -8,8 +8,9 @@ evaluated before that scope is entered. A pure node is evaluated when it is need
 from __future__ import annotations
 
 from passlab.analysis.purity import LocalPurity
+from passlab.analysis.scopes import Scope, Scopes, scoped_children
 from passlab.ir.expr import Call, Expr, Function, If, Let, Match
-from passlab.ir.walk import CHILDREN, LEAVES, Scope, Scopes, scoped_children
+from passlab.ir.walk import CHILDREN, LEAVES
 
 
 class Homes:

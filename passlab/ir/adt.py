@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from zlib import crc32
 
 from passlab.arguments import checked
@@ -227,3 +227,26 @@ def pattern_nodes(root: Pattern) -> list[Pattern]:
 def pattern_vars(root: Pattern) -> list[Var]:
     """Return the variables a pattern binds, left to right."""
     return [p.var for p in pattern_nodes(root) if isinstance(p, PatternVar)]
+
+
+def pattern_with(pattern: Pattern, new: Callable[[Expr], Expr]) -> Pattern:
+    """Return a pattern with its variables replaced, the same object if none was."""
+    done: dict[Pattern, Pattern] = {}
+    for at in reversed(pattern_nodes(pattern)):  # inner patterns before outer ones
+        result = at
+        if isinstance(at, PatternVar):
+            var = new(at.var)
+            if not isinstance(var, Var):
+                raise TypeError(f"the pattern variable %{at.var.name_hint} can only be replaced by a variable")
+            if var is not at.var:
+                result = PatternVar(var, at.span)
+        elif isinstance(at, (PatternConstructor, PatternTuple)):
+            parts = [done[part] for part in at.patterns]
+            if all(a is b for a, b in zip(parts, at.patterns, strict=True)):
+                result = at
+            elif isinstance(at, PatternTuple):
+                result = PatternTuple(parts, at.span)
+            else:
+                result = PatternConstructor(at.constructor, parts, at.span)
+        done[at] = result
+    return done[pattern]

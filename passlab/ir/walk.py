@@ -39,8 +39,8 @@ children; it recognises the node by `pre` and builds from `post`. Parts of `pre`
     52
 
 Whoever records a pass, or permits some of its rewrites only, does so through context variables (`observed`,
-`permitted`): a pass need not know of it, nor hand it on. Walks that carry something down or sideways (scopes, lists of
-children that were not asked for) loop over `CHILDREN` themselves, with a stack like this one.
+`permitted`): a pass need not know of it, nor hand it on. Walks that carry something down or sideways (the scopes of
+`analysis.scopes`, for one) loop over `CHILDREN` themselves, with a stack like this one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
 from passlab.arguments import checked
-from passlab.ir.adt import Clause, Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, pattern_vars
+from passlab.ir.adt import Clause, Constructor, pattern_vars, pattern_with
 from passlab.ir.expr import (
     Call,
     Constant,
@@ -77,8 +77,11 @@ from passlab.ir.node_errors import NodeTable, not_a_node_error
 from passlab.ir.op import Op
 from passlab.ir.span import Span
 
-
 # ---------------------------------------------------------------- children
+# One table says what a node consists of, and `WITH_CHILDREN` below is its inverse: a new kind of node is one entry in
+# each, and every walk visits it. Binders are children too, so that substitution can replace them.
+
+
 def _match_children(node: Match) -> tuple[Expr, ...]:
     out: list[Expr] = [node.data]
     for clause in node.clauses:
@@ -153,7 +156,10 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
         if kind in _LEAVES or (enter is not None and (kind is Function or not only_functions) and not enter(node)):
             emit(node)
             continue
-        if kind is Let:  # most bindings are calls of variables, whose leaves take no iteration of this loop
+        # Now the node goes back on the stack, the mark above it, and its children above both, the first on top. Every
+        # pass begins with this loop, so two short cuts save iterations: a leaf is listed at once where all children
+        # before it are, and a child that is in `seen` is not pushed.
+        if kind is Let:
             if node.var not in seen:
                 mark_seen(node.var)
                 emit(node.var)
@@ -169,53 +175,25 @@ def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: 
             if type(part) not in _LEAVES:
                 push(node)
                 push(None)
-                for other in parts[::-1]:  # many parts were listed before, and take no iteration of this loop
+                for other in parts[::-1]:
                     if other not in seen:
                         push(other)
                 break
             mark_seen(part)
             emit(part)
-        else:
+        else:  # all children are listed, so the node follows without a visit to the stack
             emit(node)
     return order
 
 
 # ---------------------------------------------------------------- rewriting
-def _pattern_with(pattern: Pattern, new: Callable[[Expr], Expr]) -> Pattern:
-    """Return a pattern with its variables replaced, the same object if none was."""
-    done: dict[Pattern, Pattern] = {}
-    stack: list[tuple[Pattern, bool]] = [(pattern, False)]
-    while stack:
-        at, ready = stack.pop()
-        if isinstance(at, PatternVar):
-            var = new(at.var)
-            if not isinstance(var, Var):
-                raise TypeError(f"the pattern variable %{at.var.name_hint} can only be replaced by a variable")
-            done[at] = at if var is at.var else PatternVar(var, at.span)
-        elif isinstance(at, (PatternConstructor, PatternTuple)) and not ready:
-            stack.append((at, True))
-            stack.extend((p, False) for p in at.patterns)
-        elif isinstance(at, (PatternConstructor, PatternTuple)):
-            parts = [done[p] for p in at.patterns]
-            if all(a is b for a, b in zip(parts, at.patterns, strict=True)):
-                done[at] = at
-            elif isinstance(at, PatternTuple):
-                done[at] = PatternTuple(parts, at.span)
-            else:
-                done[at] = PatternConstructor(at.constructor, parts, at.span)
-        else:
-            done[at] = at
-    return done[pattern]
-
-
-def _clause_with(clause: Clause, new: Callable[[Expr], Expr]) -> Clause:
-    lhs, rhs = _pattern_with(clause.lhs, new), new(clause.rhs)
-    return clause if lhs is clause.lhs and rhs is clause.rhs else Clause(lhs, rhs, clause.span)
-
-
 def _match_with(node: Match, parts: tuple[Expr, ...]) -> Match:
     new = dict(zip(_match_children(node), parts, strict=True)).__getitem__
-    return Match(parts[0], [_clause_with(clause, new) for clause in node.clauses], node.complete, node.span)
+    clauses = []
+    for clause in node.clauses:
+        lhs, rhs = pattern_with(clause.lhs, new), new(clause.rhs)
+        clauses.append(clause if lhs is clause.lhs and rhs is clause.rhs else Clause(lhs, rhs, clause.span))
+    return Match(parts[0], clauses, node.complete, node.span)
 
 
 # For each class with children: the node with other children, which are given in the order of `CHILDREN`.
@@ -266,8 +244,9 @@ def with_children(node: Expr, parts: tuple[Expr, ...], results: tuple[Expr, ...]
         return node
     ty = kept_type(node, parts, results)
     if ty is not None:
+        # The type is given to the constructor, for a node is frozen when it is made. Most nodes are of these classes.
         kind = type(node)
-        if kind is Call:  # most nodes are calls and lets
+        if kind is Call:
             return new_call(results[0], results[1:], node.attrs, node._type_args, node.span, ty)  # type: ignore[attr-defined]
         if kind is Let and type(results[0]) is Var:
             return new_let(results[0], results[1], results[2], node.span, ty)
@@ -288,6 +267,7 @@ def result_of(root: ExprT, results: Mapping[Expr, Expr]) -> ExprT:
     return cast(ExprT, results.get(root, root))
 
 
+# ---------------------------------------------------------------- who observes, and who permits, a rewrite
 _T = TypeVar("_T")
 _NodeT = TypeVar("_NodeT", bound=Expr)
 Rule = Callable[[Expr, Expr], Expr]
@@ -348,6 +328,7 @@ def rewrite_observer() -> Observer | None:
     return _observer.get()
 
 
+# ---------------------------------------------------------------- the rewrite
 @checked
 def rewrite(
     root: ExprT,
@@ -398,6 +379,7 @@ def rewrite(
         kind = type(pre)
         if kind in idle or pre in changed or (skipped and pre in skipped):
             continue
+        # Children come first in the order, so `changed` has the final form of each, and of no node above.
         post = pre
         if changed and not replaced.isdisjoint(parts := CHILDREN[kind](pre)):
             post = with_children(pre, parts, tuple(map(get, parts, parts)))
@@ -406,6 +388,7 @@ def rewrite(
             if result is not post:
                 rule_name = name if isinstance(name, str) else name(pre)
                 if may_rewrite(rule_name):
+                    # A rule may take back what happened below: it returns `pre`, and the node stays as it was.
                     if result is not pre:
                         result = unwrap(result)
                         spans.give(result, pre.span)
@@ -444,107 +427,6 @@ class SpanTransfer:
 def substitute(root: ExprT, mapping: dict[Expr, Expr]) -> ExprT:
     """Return `root` with the nodes in `mapping` (variables, mostly) replaced; nothing is captured."""
     return rewrite(root, replace=dict(mapping)) if mapping else root
-
-
-# ---------------------------------------------------------------- scopes
-class Scope:
-    """A region of a program in which bindings may be placed: a function body, a branch, an arm, the rest after a `let`.
-
-    `owner` is the node that opens it (None for the outermost), `parent` the enclosing scope, `depth` its distance from
-    the outermost one. `jump` is a pointer far up, so that common ancestors cost log(depth) (Myers, "An applicative
-    random-access stack", 1983).
-
-    >>> f = passlab.parse_expr("fn (%c: bool, %x: float32) { if (%c) { exp(%x) } else { %x } }")
-    >>> scope = passlab.ir.walk.Scopes(f).of[f.body.true_branch]
-    >>> type(scope.owner).__name__, scope.depth
-    ('If', 2)
-    """
-
-    __slots__ = ("owner", "parent", "depth", "jump")
-    depth: int
-
-    def __init__(self, owner: Expr | None, parent: Scope | None) -> None:
-        self.owner = owner
-        self.parent = parent
-        self.depth = 0 if parent is None else parent.depth + 1
-        self.jump: Scope = self
-        if parent is not None:
-            far = parent.jump
-            even = parent.depth - far.depth == far.depth - far.jump.depth
-            self.jump = far.jump if even else parent
-
-    def at_depth(self, depth: int) -> Scope:
-        """Return the ancestor at `depth`."""
-        scope: Scope = self
-        while scope.depth > depth:
-            scope = scope.jump if scope.jump.depth >= depth else scope.parent  # type: ignore[assignment]
-        return scope
-
-    def common(self, other: Scope) -> Scope:
-        """Return the innermost scope that encloses both."""
-        if self is other:
-            return self
-        a: Scope = self.at_depth(min(self.depth, other.depth))
-        b: Scope = other.at_depth(a.depth)
-        while a is not b:
-            if a.jump is not b.jump:
-                a, b = a.jump, b.jump
-            else:
-                a, b = a.parent, b.parent  # type: ignore[assignment]
-        return a
-
-    def encloses(self, other: Scope) -> bool:
-        """Whether this scope is `other` or one around it."""
-        return self.depth <= other.depth and other.at_depth(self.depth) is self
-
-
-@checked
-def scoped_children(expr: Expr, scope: Scope, open_scope: Callable[[Expr, int], Scope]) -> Iterable[tuple[Expr, Scope]]:
-    """Return the children of a node, each with its scope; `open_scope(owner, part)` creates inner scopes."""
-    if type(expr) is Function:
-        inner = open_scope(expr, 0)
-        return [(p, inner) for p in (*expr.params, expr.body)]
-    if type(expr) is If:
-        return [(expr.cond, scope), (expr.true_branch, open_scope(expr, 0)), (expr.false_branch, open_scope(expr, 1))]
-    if type(expr) is Let:
-        inner = open_scope(expr, 0)
-        return [(expr.var, inner), (expr.value, scope), (expr.body, inner)]
-    if type(expr) is Match:
-        out: list[tuple[Expr, Scope]] = [(expr.data, scope)]
-        for part, clause in enumerate(expr.clauses):
-            inner = open_scope(expr, part)
-            out += [(v, inner) for v in pattern_vars(clause.lhs)]
-            out.append((clause.rhs, inner))
-        return out
-    return [(kid, scope) for kid in CHILDREN[type(expr)](expr)]
-
-
-class Scopes:
-    """The scope of every node of a program: the innermost one common to all its uses.
-
-    `of[node]` is that scope; `inner[(node, part)]` the scope a node opens (part 0: function body, let body, true branch
-    or first arm). `order` is the post-order of the nodes.
-
-    >>> f = passlab.parse_expr("fn (%c: bool, %x: float32) { if (%c) { exp(%x) } else { %x } }")
-    >>> passlab.ir.walk.Scopes(f).of[f.body.true_branch].depth
-    2
-    """
-
-    def __init__(self, root: Expr) -> None:
-        self.top = Scope(None, None)
-        self.order = post_order(root)
-        self.of: dict[Expr, Scope] = {root: self.top}
-        self.inner: dict[tuple[Expr, int], Scope] = {}
-        for node in reversed(self.order):  # parents before children, so a node's scope is final when it is reached
-            scope = self.of[node]
-
-            def open_scope(owner: Expr, part: int, outer: Scope = scope) -> Scope:
-                result = self.inner[(owner, part)] = Scope(owner, outer)
-                return result
-
-            for child, child_scope in scoped_children(node, scope, open_scope):
-                cached = self.of.get(child)
-                self.of[child] = child_scope if cached is None else cached.common(child_scope)
 
 
 # ---------------------------------------------------------------- kernels, lets and uses

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
+from passlab.analysis.scopes import Scopes
 from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.walk import CHILDREN, Scopes, make_lets, note_rewrite, post_order, rebuild, result_of
+from passlab.ir.walk import CHILDREN, make_lets, note_rewrite, post_order, rebuild, result_of
 from passlab.rewriting.fresh_copy import apply, with_type
 from passlab.rewriting.let_binding import bind_shared_effects
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from passlab.analysis.purity import LocalPurity
+from passlab.analysis.scopes import Scope
 from passlab.analysis.state import Movability, stateless
 from passlab.infer import infer_expr
 from passlab.ir.adt import Clause, Constructor, pattern_vars
@@ -21,7 +22,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.new_nodes import new_var
 from passlab.ir.op import Op, find_op
 from passlab.ir.types import TensorType
-from passlab.ir.walk import CHILDREN, WITH_CHILDREN, Scope, post_order, rewrite_observer, with_children
+from passlab.ir.walk import CHILDREN, WITH_CHILDREN, post_order, rewrite_observer, with_children
 
 ATOMS = (Var, GlobalVar, Op, Constructor)
 _ATOMS = frozenset(ATOMS)

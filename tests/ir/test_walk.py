@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from passlab.analysis.scopes import Scopes
 from passlab.errors import DiagnosticError
 from passlab.ir import (
     Call,
@@ -22,8 +23,7 @@ from passlab.ir import (
     structural_equal,
 )
 from passlab.ir.variables import all_vars, bind, bound_vars, free_vars
-from passlab.ir.walk import (
-    Scopes,
+from passlab.ir.walk import (  # fmt: skip
     children,
     let_chain,
     make_lets,
@@ -33,7 +33,7 @@ from passlab.ir.walk import (
     rewrite,
     substitute,
     use_counts,
-)  # fmt: skip
+)
 from passlab.op import make
 from tests.each import each
 from tests.ir.random_programs import Generator

@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from passlab.analysis.scopes import Scope, Scopes
 from passlab.errors import visible
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
 from passlab.ir.expr import (
@@ -33,7 +34,7 @@ from passlab.ir.expr import (
 )
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.walk import LEAVES, Scope, Scopes, children, make_lets, post_order, use_counts
+from passlab.ir.walk import LEAVES, children, make_lets, post_order, use_counts
 from passlab.text.printer import pretty
 
 

@@ -14,6 +14,7 @@ from itertools import islice
 from math import prod
 
 from passlab.analysis.purity import module_purity
+from passlab.analysis.scopes import Scope, Scopes, scoped_children
 from passlab.errors import Diagnostic, PassError, PasslabError
 from passlab.infer import infer_module
 from passlab.instrument.statistics import count_module
@@ -22,7 +23,7 @@ from passlab.ir.expr import Constant, Expr, Function, Let, RefCreate, Var
 from passlab.ir.module import IRModule
 from passlab.ir.types import GlobalTypeVar, RefType, TensorType
 from passlab.ir.variables import free_vars
-from passlab.ir.walk import LEAVES, Scope, Scopes, post_order, rewrite, scoped_children
+from passlab.ir.walk import LEAVES, post_order, rewrite
 from passlab.oracle.deadline import Stopwatch
 from passlab.oracle.predicate import FALSE, Oracle
 

@@ -27,9 +27,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passlab.analysis.regions import BEGIN, END, Region, Regions, compiler_of, is_begin, is_end
+from passlab.analysis.scopes import Scope, Scopes
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.walk import Scope, Scopes, rewrite
+from passlab.ir.walk import rewrite
 from passlab.rewriting.region_lets import without_region_lets
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext

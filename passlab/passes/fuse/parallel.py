@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from passlab.analysis.scopes import Scopes
 from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Expr, Function, Tuple
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, OpPattern, is_call_of
 from passlab.ir.types import TensorType
-from passlab.ir.walk import CHILDREN, Scopes, may_rewrite, note_rewrite, post_order, rebuild, result_of
+from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, post_order, rebuild, result_of
 from passlab.op import make
 from passlab.op.autodiff import shape_of
 

@@ -20,10 +20,11 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from passlab.analysis.regions import BEGIN, END
+from passlab.analysis.scopes import Scope, Scopes
 from passlab.ir.expr import Call, Constant, Expr, ExprT, Function, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.walk import CHILDREN, Scope, Scopes, may_rewrite, note_rewrite, post_order, rebuild, result_of
+from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, post_order, rebuild, result_of
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
