@@ -17,7 +17,6 @@ keep:
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
 
 from passlab.analysis.regions import BEGIN, END
 from passlab.analysis.scopes import Scope, Scopes
@@ -94,6 +93,7 @@ def _value_numbers(
     >>> [[node.op.name for node in group] for group in groups.values()]
     [['add', 'add'], ['exp', 'exp']]
     """
+    # A dictionary of keys, not of trees: a key is as long as the node has arguments, whatever is below them.
     number: dict[Expr, int] = {}
     first: dict[Hashable, Expr] = {}  # the first node of each key
     groups: dict[int, list[Expr]] = {}
@@ -126,9 +126,13 @@ def _key(node: Expr, number: dict[Expr, int], fskip: Callable[[Expr], bool] | No
         return ("projection", node.index, number[node.tuple_value])
     if type(node) is Tuple:
         return ("tuple", *[number[f] for f in node.fields])
-    if type(node) is Constant and (data := node.data).ndim == 0:
+    if type(node) is Constant and (data := node.data).ndim == 0:  # of large constants no bytes are compared
         return ("scalar", data.dtype, data.tobytes())
     return None
+
+
+# The closed function around a node, or None, and the number of the node: inside and outside of it, equal calls differ.
+_AvailableKey = tuple[Expr | None, int]
 
 
 def _twins(scopes: Scopes, number: dict[Expr, int], groups: dict[int, list[Expr]]) -> dict[Expr, Expr]:
@@ -138,21 +142,20 @@ def _twins(scopes: Scopes, number: dict[Expr, int], groups: dict[int, list[Expr]
         for node in groups[shared]:
             candidates.setdefault(scopes.of[node], []).append(node)
     inside: dict[Scope, list[Scope]] = {}
-    for scope in scopes.inner.values():
-        inside.setdefault(scope.parent, []).append(scope)  # type: ignore[arg-type]
+    for inner in scopes.inner.values():
+        inside.setdefault(inner.parent, []).append(inner)  # type: ignore[arg-type]
     twins: dict[Expr, Expr] = {}
-    available: dict[tuple[Expr | None, int], Expr] = {}
-    stack: list[Any] = [(scopes.top, None)]
+    available: dict[_AvailableKey, Expr] = {}
+    # A scope that is to be entered; or None, and what a scope has added, to leave it after the scopes inside it.
+    stack: list[tuple[Scope | None, Expr | None, list[_AvailableKey]]] = [(scopes.top, None, [])]
     while stack:
-        item = stack.pop()
-        if type(item) is list:  # what a scope has added, now that it and the scopes inside it are done
-            for key in item:
+        scope, closed, added = stack.pop()
+        if scope is None:
+            for key in added:
                 del available[key]
             continue
-        scope, closed = item
         if type(scope.owner) is Function and any(scope.owner.attrs.get(a) for a in _CLOSED):
             closed = scope.owner
-        added = []
         for node in candidates.get(scope, ()):
             key = (closed, number[node])
             if key in available:
@@ -161,14 +164,15 @@ def _twins(scopes: Scopes, number: dict[Expr, int], groups: dict[int, list[Expr]
             else:
                 available[key] = node
                 added.append(key)
-        stack.append(added)
-        stack += [(s, closed) for s in inside.get(scope, ())]
+        stack.append((None, None, added))
+        stack += [(inner, closed, []) for inner in inside.get(scope, ())]
     return twins
 
 
 def _only_projections_of_one_tuple(twins: dict[Expr, Expr]) -> bool:
     """Whether merging changes nothing that structural equality sees: no twins are calls or come from twin tuples."""
-    base: dict[Expr, Expr] = {}  # of each projection: the node that the chain of projections begins at
+    # A projection may be of a projection, and so on: the node that such a chain begins at, kept, for chains share.
+    base: dict[Expr, Expr] = {}
 
     def of(node: Expr) -> Expr:
         chain = []
@@ -183,26 +187,28 @@ def _only_projections_of_one_tuple(twins: dict[Expr, Expr]) -> bool:
 
 
 def _merge(root: ExprT, twins: dict[Expr, Expr]) -> ExprT:
-    """Return the program with each node replaced by its twin. The twin may come later in the program."""
+    """Return the program with each node replaced by its twin."""
     result: dict[Expr, Expr] = {}
 
     def new(node: Expr) -> Expr:
         twin = twins.get(node, node)
         return result.get(twin, twin)
 
+    # `rewrite` cannot do this: a twin may come later in the post-order than the users of its duplicate, and must be
+    # rebuilt before them. So this walk goes to the twin of a node in place of the node.
     seen: set[Expr] = set()
-    stack: list[Any] = [root]
+    stack: list[tuple[Expr, bool]] = [(root, False)]  # a node, and whether its children are done
     while stack:
-        node = stack.pop()
-        if type(node) is tuple:
-            output = rebuild(node[0], new)
-            if output is not node[0]:
-                result[node[0]] = output
-                note_rewrite(node[0], output)
+        node, done = stack.pop()
+        if done:
+            output = rebuild(node, new)
+            if output is not node:
+                result[node] = output
+                note_rewrite(node, output)
         elif node not in seen:
             seen.add(node)
-            stack.append((node,))
-            stack += [twins.get(kid, kid) for kid in CHILDREN[type(node)](node)[::-1]]
+            stack.append((node, True))
+            stack += [(twins.get(kid, kid), False) for kid in CHILDREN[type(node)](node)[::-1]]
     for duplicate in twins:
         note_rewrite(duplicate, new(duplicate), _NAME)
     return result_of(root, result)
