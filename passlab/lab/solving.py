@@ -79,20 +79,20 @@ class RecordedFusion(FusionGroups):
         self._phase = phase
         super()._run(phase)
 
-    def _within_limit(self, node: int, sink: int) -> bool:
-        within = super()._within_limit(node, sink)
-        if not within:
+    def _between(self, node: int, sink: int) -> list[int] | None:
+        between = super()._between(node, sink)
+        if between is None:
             self._record(node, sink, f"the group would hold more than {self._max} nodes")
-        return within
+        return between
 
-    def _try_fuse(self, node: int, sink: int, phase: int) -> None:
+    def _try_fuse(self, node: int, sink: int, phase: int, between: list[int]) -> None:
         reason = self._reason(node, sink)
-        super()._try_fuse(node, sink, phase)
+        super()._try_fuse(node, sink, phase, between)
         self._record(node, sink, reason)
 
-    def _fuse_into_tuple(self, node: int, sink: int) -> None:
+    def _fuse_into_tuple(self, node: int, sink: int, between: list[int]) -> None:
         reason = self._reason(node, sink)
-        super()._fuse_into_tuple(node, sink)
+        super()._fuse_into_tuple(node, sink, between)
         if self._merges:
             self._record(node, sink, reason)
 

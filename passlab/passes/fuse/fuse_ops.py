@@ -80,7 +80,7 @@ from passlab.transform.declare import EXACT, standard_pass
 #    epilogue: in `add(transpose(%b), conv2d)` the transpose would be computed inside of the kernel of the convolution.
 # 4. Turn each group into a function (`_Fuser`).
 #
-# It takes time linear in the size of the graph: a search for paths visits at most `max_nodes` nodes.
+# It takes time linear in the size of the graph: a search for paths (`_between`) visits at most `max_nodes` nodes.
 
 ELEMWISE, BROADCAST, INJECTIVE, COMM_REDUCE, ANCHOR, TUPLE, OPAQUE = (int(p) for p in OpPattern)
 EPILOGUES, INJECTIVES, TUPLE_FIELDS = PHASES = range(3)
@@ -130,7 +130,7 @@ class FusionGraph:
         self.pattern = [OPAQUE] * size
         self.outputs: list[list[tuple[int, int]]] = [[] for _ in range(size)]
         self.outside = [False] * size
-        self.outside[-1] = True
+        self.outside[-1] = True  # the function itself
         self._is_tensor_tuple: dict[Type, bool] = {}  # cached, as a tuple may have many projections
         for number, node in enumerate(self.nodes):
             rule = _RULES.get(type(node))
@@ -147,7 +147,7 @@ class FusionGraph:
 
     def _constant(self, number: int, node: Constant) -> None:
         data = node.data
-        if data.ndim == 0 and data.dtype in _SIMPLE_DTYPES:
+        if data.ndim == 0 and data.dtype in _SIMPLE_DTYPES:  # it is written into the kernel, any other is a parameter
             self.pattern[number] = ELEMWISE
 
     def _call(self, number: int, node: Call) -> None:
@@ -156,6 +156,7 @@ class FusionGraph:
         pattern = OPAQUE
         if type(node.op) is Op:
             spec = node.op.spec
+            # Where the shape of a result follows from data, it is computed before the kernel: no group contains it.
             unknown = spec.shape_function is not None and is_dynamic(node.checked_type)
             pattern = OPAQUE if unknown or spec.non_computational else int(spec.pattern)
         self.pattern[number] = pattern
@@ -198,6 +199,12 @@ _RULES: dict[type, Callable[..., None]] = {
 }
 
 
+# What CheckPath allows: the largest kind of the groups on the way, and the kinds of the group of the sink.
+_EPILOGUE = (BROADCAST, frozenset((ELEMWISE, BROADCAST)))
+_PROLOGUE = (INJECTIVE, frozenset((ELEMWISE, BROADCAST, INJECTIVE, COMM_REDUCE, ANCHOR)))
+_MOVES = (INJECTIVE, frozenset((ELEMWISE, BROADCAST, INJECTIVE)))
+
+
 class FusionGroups:
     """The nodes of a graph in groups, each of which becomes a kernel. `root(n)` is the last node of the group of n.
 
@@ -233,7 +240,7 @@ class FusionGroups:
             self._tree = PostDominators(graph.outputs, graph.outside, OPAQUE)
             pairs = zip(graph.pattern, self._tree.parent, strict=True)
             self._candidates = [n for n, (p, sink) in enumerate(pairs) if p != OPAQUE and sink != NONE]
-            for phase in PHASES if TUPLE in graph.pattern else (EPILOGUES, INJECTIVES):
+            for phase in PHASES if TUPLE in graph.pattern else (EPILOGUES, INJECTIVES):  # the third is about tuples
                 self._run(phase)
 
     def root(self, node: int) -> int:
@@ -242,7 +249,7 @@ class FusionGroups:
         top = node
         while parent[top] != top:
             top = parent[top]
-        while parent[node] != top:
+        while parent[node] != top:  # path compression
             parent[node], node = top, parent[node]
         return top
 
@@ -251,120 +258,81 @@ class FusionGroups:
         for node in self._candidates:
             sink = dominator[node]
             if phase == TUPLE_FIELDS:
-                if self._kind[node] <= INJECTIVE and self._within_limit(node, sink):
-                    self._fuse_into_tuple(node, sink)
-            elif self._kind[sink] != TUPLE and self.root(node) != self.root(sink) and self._within_limit(node, sink):
-                self._try_fuse(node, sink, phase)
+                if self._kind[node] <= INJECTIVE and (between := self._between(node, sink)):
+                    self._fuse_into_tuple(node, sink, between)
+            elif self._kind[sink] != TUPLE and self.root(node) != self.root(sink):
+                if between := self._between(node, sink):
+                    self._try_fuse(node, sink, phase, between)
 
-    def _try_fuse(self, node: int, sink: int, phase: int) -> None:
+    def _between(self, node: int, sink: int) -> list[int] | None:
+        """Return the nodes on all paths from `node`, which is the first, to before `sink`; None for too large a group.
+
+        The search ends where the group would have more than `max_nodes` nodes, so that its cost does not depend on the
+        size of the graph.
+        """
+        outputs = self._graph.outputs
+        total = self._size[self.root(sink)]
+        if len(outputs[node]) == 1 and outputs[node][0][0] == sink:  # most nodes have one user: there is no other path
+            return [node] if total + self._size[node] <= self._max else None
+        between: list[int] = []
+        seen = {sink}
+        stack = [node]
+        while stack:
+            at = stack.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            between.append(at)
+            total += self._size[at]
+            if total > self._max:
+                return None
+            stack += [user for user, _ in outputs[at]]
+        return between
+
+    def _try_fuse(self, node: int, sink: int, phase: int, between: list[int]) -> None:
         # Both are asked: the relation is about the edges of the graph, the path about the groups so far, which an
         # earlier merge may have made more restrictive. No rule begins at a reduction: as in TVM, its users are
         # other kernels.
         kind, relation = self._kind[node], self._tree.relation[node]
+        joins = False
         if kind == ANCHOR:
-            if (
-                phase == EPILOGUES
-                and relation == ELEMWISE
-                and self._check_path(node, sink, BROADCAST, _at_most_broadcast)
-            ):
-                self._commit_fuse(node, sink)
+            # The kernel of a convolution applies its epilogue to each element as it is computed.
+            joins = phase == EPILOGUES and relation == ELEMWISE and self._check_path(between, sink, _EPILOGUE)
         elif kind <= BROADCAST:
-            fusable = relation <= INJECTIVE or relation == COMM_REDUCE
-            if fusable and self._check_path(node, sink, INJECTIVE, _accepts_broadcast):
-                self._commit_fuse(node, sink)
-        elif (
-            kind in (INJECTIVE, TUPLE)
-            and phase == INJECTIVES
-            and self._check_path(node, sink, INJECTIVE, _at_most_injective)
-        ):
-            self._commit_fuse(node, sink)
+            # What is cheap to compute for each element is computed wherever it is used, even in a reduction.
+            joins = relation <= COMM_REDUCE and self._check_path(between, sink, _PROLOGUE)
+        elif kind in (INJECTIVE, TUPLE):
+            joins = phase == INJECTIVES and self._check_path(between, sink, _MOVES)
+        if joins:
+            self._commit_fuse(between, sink)
 
-    def _fuse_into_tuple(self, node: int, sink: int) -> None:
+    def _fuse_into_tuple(self, node: int, sink: int, between: list[int]) -> None:
         """Fuse an injective producer into a tuple that was itself fused into an injective operator."""
-        root_kind = self._kind[self.root(sink)]
-        is_fused_tuple = self._kind[sink] == TUPLE and root_kind <= INJECTIVE
-        if is_fused_tuple and self._check_path(node, sink, INJECTIVE, _at_most_injective):
-            self._commit_fuse(node, sink)
+        is_fused_tuple = self._kind[sink] == TUPLE and self._kind[self.root(sink)] <= INJECTIVE
+        if is_fused_tuple and self._check_path(between, sink, _MOVES):
+            self._commit_fuse(between, sink)
 
-    def _is_only_user(self, user: int, node: int) -> bool:
-        """Return True if no path from a node leads around a user: then no search for paths is needed."""
-        edges = self._graph.outputs[node]
-        return len(edges) == 1 and edges[0][0] == user
+    def _check_path(self, between: list[int], sink: int, allowed: tuple[int, frozenset[int]]) -> bool:
+        """Whether the groups on the paths, and the group of the sink, are of kinds that are allowed there."""
+        most, kinds_of_sink = allowed
+        kind, root = self._kind, self.root
+        return kind[root(sink)] in kinds_of_sink and all(kind[root(at)] <= most for at in between[1:])
 
-    def _within_limit(self, node: int, sink: int) -> bool:
-        """Return True if the merged group would have at most `max_nodes` nodes; stop counting once it has more."""
-        total = self._size[self.root(sink)]
-        if self._is_only_user(sink, node):
-            return total + self._size[node] <= self._max
-        seen = {sink}
-        stack = [node]
-        while stack:
-            at = stack.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            total += self._size[at]
-            if total > self._max:
-                return False
-            stack += [user for user, _ in self._graph.outputs[at]]
-        return True
-
-    def _check_path(self, node: int, sink: int, between: int, at_sink: Callable[[int], bool]) -> bool:
-        """Return True if all groups on paths to `sink` are of kind `between` or less, and `at_sink` accepts its own."""
-        if self._is_only_user(sink, node):
-            return at_sink(self._kind[self.root(sink)])
-        seen = {node}
-        stack = [user for user, _ in self._graph.outputs[node]]
-        while stack:
-            at = stack.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            kind = self._kind[self.root(at)]
-            if at == sink:
-                if not at_sink(kind):
-                    return False
-                continue
-            if kind > between:
-                return False
-            stack += [user for user, _ in self._graph.outputs[at]]
-        return True
-
-    def _commit_fuse(self, node: int, sink: int) -> None:
-        """Merge the groups of all nodes on the paths from a node to its post-dominator."""
-        if self._is_only_user(sink, node):
+    def _commit_fuse(self, between: list[int], sink: int) -> None:
+        """Merge the groups on the paths into the group of the sink."""
+        for node in between:
             self._join(self.root(node), self.root(sink))
-            return
-        seen = {sink}
-        stack = [node]
-        while stack:
-            at = stack.pop()
-            if at not in seen:
-                seen.add(at)
-                self._join(self.root(at), self.root(sink))
-                stack += [user for user, _ in self._graph.outputs[at]]
 
     def _join(self, child: int, parent: int) -> None:
         if child == parent:
             return
+        # Not the smaller under the larger, as union-find usually does: the root must be the last node.
         self._size[parent] += self._size[child]
         self._parent[child] = parent
         # The kind of a group without an anchor stays that of its last node: what follows sees only its result.
         if self._anchored[child]:
             self._anchored[parent] = True
             self._kind[parent] = max(self._kind[child], self._kind[parent])
-
-
-def _at_most_broadcast(kind: int) -> bool:
-    return kind <= BROADCAST
-
-
-def _at_most_injective(kind: int) -> bool:
-    return kind <= INJECTIVE
-
-
-def _accepts_broadcast(kind: int) -> bool:
-    return kind <= COMM_REDUCE or kind == ANCHOR
 
 
 def _is_fused(node: Expr) -> bool:
