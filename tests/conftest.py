@@ -103,7 +103,8 @@ def is_due_today(item: pytest.Item) -> bool:
     if item.path.suffix == ".ipynb":
         return item.path.name in EVERY_TIME or is_due(item.path.name)
     subject = item.callspec.id if hasattr(item, "callspec") else item.nodeid
-    return item.get_closest_marker("rotating") is None or is_due(subject)
+    marker = item.get_closest_marker("rotating")
+    return marker is None or is_due(subject, **marker.kwargs)
 
 
 def is_due_tonight(item: pytest.Item) -> bool:

@@ -1,7 +1,9 @@
 """The fifth of many similar tests that is due at this commit. Five commits in a row run all of them.
 
 - `rotating`: a long law, over a registry or over what users do, while a change rarely touches more than a few subjects.
-  The other four fifths wait for `make nightly`. So do most tests in a browser, of which the others are run at each commit.
+  The other four fifths wait for `make nightly`. So do most tests of views in a browser. At each commit run the first lesson
+  in JupyterLab and a view of each kind; what else is tried in JupyterLab is nightly. `rotating(parts=15)`: a fifteenth is
+  due, of what takes a second for each subject.
 - `in_parts`: nightly tests of thousands of generated programs, or of every planted fault. The other four fifths wait for
   the next commits; `--every-part` runs all.
 
@@ -19,14 +21,14 @@ PARTS = 5
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def is_due(name: str) -> bool:
+def is_due(name: str, parts: int = PARTS) -> bool:
     """Whether the test of this name is to be run at this commit."""
-    return zlib.crc32(name.encode()) % PARTS == commit_count() % PARTS
+    return is_turn(zlib.crc32(name.encode()), parts)
 
 
-def is_turn(number: int) -> bool:
+def is_turn(number: int, parts: int = PARTS) -> bool:
     """Whether the parts of this number are to be run at this commit."""
-    return number % PARTS == commit_count() % PARTS
+    return number % parts == commit_count() % parts
 
 
 @cache

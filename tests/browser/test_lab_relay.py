@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.browser.lab_page import READY_MS, WIDE, LabPage, browser
 from tests.browser.lab_server import LabServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 PROGRAM = """#[version = "0.0.5"]
 // A dense layer, then what its sign decides.
 def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) -> Tensor[(2, 4), float32] {

@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, expect
 from tests.browser.lab_page import LabPage, browser
 from tests.browser.lab_server import LabServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 NET = """def @main(%x: Tensor[(2, 4, 6, 6), float32], %w: Tensor[(4, 4, 1, 1), float32], %g: Tensor[(4), float32],
           %b: Tensor[(4), float32], %m: Tensor[(4), float32], %v: Tensor[(4), float32]) {
   %0 = nn.conv2d(%x, %w, channels=4, kernel_size=[1, 1]);

@@ -14,7 +14,7 @@ from passlab.display.pages.scripts import inline, style
 from tests.browser.widget_page import widget_page
 from tests.display.view_examples import EXAMPLES, LIVE
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.rotating]
 _PAGE = """<!doctype html><html><head><style>{style}</style></head><body>
 <input id="typed" value="typing"><div style="height: 700px"></div><div id="host"></div><div style="height: 3000px"></div>
 <script type="module">{script}

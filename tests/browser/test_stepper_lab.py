@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, expect
 from tests.browser.lab_page import LabPage, browser
 from tests.browser.lab_server import LabServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 CELLS = [
     "%load_ext passlab\nimport numpy as np",
     """%%relay net --show none

@@ -88,6 +88,7 @@ def sleepy(func, mod, ctx):
 """
 
 
+@pytest.mark.rotating
 def test_passes_of_a_file_are_searched(tmp_path, capsys):
     (tmp_path / "own_passes.py").write_text(OWN)
     program = tmp_path / "relu.relay"

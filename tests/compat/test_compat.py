@@ -115,6 +115,7 @@ def test_arrays_copy() -> None:
     assert array.numpy()[0] == 1
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(
     ("statement", "use", "hint"),
     [

@@ -60,6 +60,7 @@ class TestCode:
 """
 
 
+@pytest.mark.rotating
 def test_a_suite_with_parameters_of_classes_runs(tmp_path: Path) -> None:
     (tmp_path / "test_suite.py").write_text(SUITE.replace('pytest_plugins = ["tvm.testing.plugin"]\n', ""), "utf-8")
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["tvm.testing.plugin"]\n', "utf-8")

@@ -242,6 +242,7 @@ def test_a_reference_agrees_with_the_kernel(name: str) -> None:
     np.testing.assert_allclose(result, expected, rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("ceil", [False, True])
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("dilation", [1, 2])

@@ -100,6 +100,7 @@ def test_a_home_that_cannot_be_written_is_no_obstacle(tmp_path, monkeypatch):
     assert outcomes == {1: "empty", 2: "right", 3: "empty", 4: "empty", 5: "empty"}
 
 
+@pytest.mark.rotating
 def test_a_notebook_that_an_editor_of_windows_has_saved_is_graded(tmp_path):
     for student, change in (
         ("ada", lambda text: b"\xef\xbb\xbf" + text),

@@ -40,6 +40,7 @@ def test_a_strict_and_a_lax_check_are_found():
     assert not tried(lax, [], [lambda n: 7])
 
 
+@pytest.mark.rotating
 def test_the_template_runs_as_a_notebook_and_its_test_passes(tmp_path, capsys):
     assert main(["course", "template", str(tmp_path)]) == 0
     assert "my-lesson.ipynb" in capsys.readouterr().out

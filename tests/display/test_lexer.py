@@ -18,6 +18,7 @@ def tokens(text):
     ]
 
 
+@pytest.mark.rotating
 @given(st.text())
 def test_any_text_comes_back(text):
     text = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")

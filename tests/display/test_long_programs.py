@@ -116,6 +116,7 @@ def test_lines_are_compared_alone_as_they_are_among_all_lines(seed, monkeypatch)
         assert [row.kinds.replace("~", "=") for row in rows] == [row.kinds.replace("~", "=") for row in others]
 
 
+@pytest.mark.rotating
 @pytest.mark.usefixtures("short")
 def test_a_page_of_a_huge_recording_writes_no_line_that_it_does_not_show(monkeypatch):
     monkeypatch.setattr(recording, "HUGE", 1000)

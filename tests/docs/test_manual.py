@@ -144,6 +144,7 @@ def test_every_page_is_reached_from_the_front_page() -> None:
 RECIPES = sorted((DOCS / "how-to").glob("for-*.md"))
 
 
+@pytest.mark.rotating
 @pytest.mark.usefixtures("own_operators")
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
 def test_each_recipe_runs_after_the_lines_that_come_first(path: Path) -> None:

@@ -83,6 +83,7 @@ def check_marked_cut(rng, name):
     assert not found, (name, start, end, marker, found[:2])
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", NAMES)
 def test_a_verdict_across_a_cut_that_a_line_marks_is_open(name):
     rng = random.Random(f"{name} cut")

@@ -293,6 +293,7 @@ def recordings(tmp_path):
         yield dumps.read(folder)
 
 
+@pytest.mark.rotating
 def test_lines_of_a_place_and_places_of_a_line_are_one_relation(tmp_path):
     """Forwards and backwards, over all stored dumps: a line is among those of a place where the place is among its own."""
     with_locations = 0
@@ -445,6 +446,7 @@ def test_a_stored_recording_is_read_as_it_was_saved(tmp_path):
     assert again.notes == recording.notes
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("seed", range(12))
 def test_a_damaged_recording_raises_no_foreign_error(seed):
     """Cut, mixed and overwritten anywhere; numbers of any length, aliases and metadata that refer to themselves."""

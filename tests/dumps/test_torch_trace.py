@@ -426,6 +426,7 @@ def test_the_command_line_and_pages_show_tables(stored, tmp_path, capsys):
 
 
 # ---------------------------------------------------------------- damage
+@pytest.mark.rotating
 def test_a_cut_at_any_byte_says_cut_off_and_changes_nothing_before():
     data = log_bytes()
     whole = dumps.read(data)
@@ -444,6 +445,7 @@ def test_a_cut_at_any_byte_says_cut_off_and_changes_nothing_before():
         rec.text()
 
 
+@pytest.mark.rotating
 def test_other_lines_between_and_inside_records_change_nothing():
     data = log_bytes()
     whole = dumps.read(data)
@@ -465,6 +467,7 @@ def test_other_lines_between_and_inside_records_change_nothing():
             assert [(s.unit, s.name, s.verdict) for s in rec] == [(s.unit, s.name, s.verdict) for s in whole]
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("seed", range(3))
 def test_damaged_logs_lose_no_line_and_raise_nothing_foreign(seed):
     draw = random.Random(seed)

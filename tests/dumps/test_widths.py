@@ -31,6 +31,7 @@ def verdicts(data):
     return [row[:3] for row in as_rows(read(data))]
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", DUMPS)
 def test_consoles_that_fill_or_double_lines_change_nothing(name):
     data = DUMPS[name]()
@@ -42,6 +43,7 @@ def test_consoles_that_fill_or_double_lines_change_nothing(name):
     assert verdicts(re.sub(rb"(?m)^", b"I1128 12:00:00.123456 4242 tool.cc:42] ", data)) == whole
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", DUMPS)
 @pytest.mark.parametrize("change", [wrapped, cut])
 def test_no_verdict_is_wrong_where_lines_are_wrapped_or_cut_off(name, change):

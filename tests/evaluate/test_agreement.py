@@ -66,6 +66,7 @@ def test_the_place_in_a_tuple_is_named():
     assert disagreement((f32(1),), (f32(1), f32(1))) is not None
 
 
+@pytest.mark.rotating
 def test_data_is_compared_by_constructor_and_fields_however_long():
     mod = IRModule()
     Prelude(mod)

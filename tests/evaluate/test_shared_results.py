@@ -54,6 +54,7 @@ def test_runs_of_a_program_have_the_arrays_of_its_constants():
     assert all({id(a) for a in kept} <= ids for ids in made)
 
 
+@pytest.mark.rotating
 def test_nothing_is_kept_that_no_program_has():
     mod = passlab.parse(NET)
     gc.collect()
@@ -124,6 +125,7 @@ def test_a_kernel_that_is_exchanged_computes_anew():
     assert weights(right)[0][0] == 6
 
 
+@pytest.mark.rotating
 def test_a_long_chain_is_forgotten_without_recursion():
     value = relay.Constant(np.zeros(1 << 14, "float32")).data
     for _ in range(20_000):

@@ -94,6 +94,7 @@ def test_main_keeps_its_callers_and_what_nobody_calls_is_left_out():
     assert sorted(name for name, _ in with_entry(parse(RECURSIVE), parse(WITHOUT_MAIN)["h"]).items()) == ["main"]
 
 
+@pytest.mark.rotating
 @each("program", PROGRAMS)
 def test_every_function_of_every_construct_gives_the_value_of_the_reference(program, subtests):
     mod = infer_module(PROGRAMS[program]())

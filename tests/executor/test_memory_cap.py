@@ -33,6 +33,7 @@ print(run(sys.argv[1], small).tolist())
 """
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("executor", ["debug", "vm", "graph", "aot"])
 def test_too_much_memory_is_a_limit_error(executor):
     done = subprocess.run([sys.executable, "-c", _SCRIPT, executor], capture_output=True, text=True, check=False)

@@ -157,6 +157,7 @@ print("same everywhere")
 """
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("seed", range(3))
 def test_executors_do_not_depend_on_each_other_in_a_fresh_process(seed):
     done = subprocess.run([sys.executable, "-c", FRESH, str(seed)], capture_output=True, text=True, check=False)

@@ -53,6 +53,7 @@ def test_there_are_such_operators():
     assert len(OPERATORS) > 60
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("form", ["let", "argument"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_operator_as_a_value_computes_what_its_call_computes(kind, form, subtests):

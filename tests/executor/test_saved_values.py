@@ -152,7 +152,7 @@ def cases(name: str) -> Iterator[tuple[IRModule, list[Any]]]:
             yield mod, [values[param.name_hint] for param in mod["main"].params]
 
 
-@pytest.mark.rotating
+@pytest.mark.rotating(parts=15)
 @pytest.mark.parametrize("name", [name for name in Op.list_op_names() if name not in NO_VALUE])
 def test_every_operator_at_every_edge(name: str, tmp_path: Path) -> None:
     for number, (mod, args) in enumerate(cases(name)):

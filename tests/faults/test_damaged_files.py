@@ -7,6 +7,7 @@ import pytest
 from tests.faults.damaged_files import FORMATS, outcomes
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_damaged_file_is_read_or_refused(name, tmp_path):
     counts = outcomes(name, tmp_path, flips=40, cuts=11)

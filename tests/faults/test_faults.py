@@ -38,11 +38,13 @@ def happened(faults: list[Fault]) -> int:
     return sum(suffer(fault, turn) for turn, fault in enumerate(faults))
 
 
+@pytest.mark.rotating
 def test_a_sample_of_failures_in_hooks_and_bodies():
     faults = call_faults()[::53]
     assert happened(faults) == len(faults)
 
 
+@pytest.mark.rotating
 @FINALIZERS
 def test_a_sample_of_interrupts_at_any_line():
     faults = line_faults(4)[::2]

@@ -303,6 +303,7 @@ def writers_of(target: Path, turns: int) -> Iterator[list[subprocess.Popen[bytes
         yield processes
 
 
+@pytest.mark.rotating
 def test_processes_that_save_into_one_new_folder_all_succeed(tmp_path: Path, saved: Any) -> None:
     with writers_of(tmp_path / "net.rec", turns=5) as processes:
         said = [process.communicate()[1].decode() for process in processes]

@@ -16,6 +16,7 @@ from tests.frontend.test_export import evaluate, run
 pytest.importorskip("onnxruntime", reason="models are run by onnxruntime: pip install passlab[bench]")
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("name", CASES)
 def test_operators_of_onnxruntime_agree_with_it(name: str, is_open: bool) -> None:

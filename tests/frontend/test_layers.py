@@ -114,6 +114,7 @@ def clipped(proto: Any) -> Any:
     return proto
 
 
+@pytest.mark.rotating
 @each("kind", ["LSTM", "GRU", "RNN"])
 @each("length", [6, "T"])
 @each("direction", ["forward", "reverse", "bidirectional"])
@@ -228,6 +229,7 @@ def test_every_case_of_onnx_keeps_its_operators() -> None:
     assert set(REASONS) <= set(found)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("name", contrib_cases.CASES)
 def test_an_operator_of_onnxruntime_stays_one_node(name: str, is_open: bool) -> None:

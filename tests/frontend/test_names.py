@@ -75,6 +75,7 @@ def lost(case: Any, is_open: bool) -> str | None:
     return f"nodes of their own names: {made}" if made else None
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("is_open", [False, True])
 def test_every_case_keeps_its_names(is_open: bool) -> None:
     with warnings.catch_warnings():

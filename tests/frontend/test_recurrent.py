@@ -69,6 +69,7 @@ def operators(mod: Any) -> list[str]:
     return [op_name(node) for node in post_order(mod["main"].body) if isinstance(node, Call)]
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_a_layer_computes_what_onnx_says(kind: str, direction: str) -> None:
@@ -88,6 +89,7 @@ def test_a_layer_computes_what_onnx_says(kind: str, direction: str) -> None:
         assert_close(by_runtime(written, given), expected)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_layer_is_written_out_where_a_pass_wants_to_see_its_steps(kind: str) -> None:
     for direction, lengths, state in itertools.product(["reverse", "bidirectional"], [True, False], [True, False]):

@@ -100,6 +100,7 @@ def results(proto: onnx.ModelProto, inputs: dict[str, Any]) -> list[Any]:
     return session.run(None, inputs)
 
 
+@pytest.mark.rotating
 @each("kind", ["debug", "vm"])
 @each("fixes", [False, True], ids=["open", "fixed"])
 @each("name", PROGRAMS)

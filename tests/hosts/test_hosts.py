@@ -74,6 +74,7 @@ def test_a_full_disk_is_told_with_a_cure_and_nothing_is_left_there(tmp_path):
     assert not left.strip()
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("fault", KNOWN)
 def test_the_counter_finds_the_pass_at_fault(tmp_path, fault):
     command = fakes.make(tmp_path, fault)
@@ -211,6 +212,7 @@ def test_compare_takes_another_program_for_the_same_options(tmp_path):
     assert [pair.right is None for pair in compared.pairs] == [False, False, True, True, True]
 
 
+@pytest.mark.rotating
 def test_a_pipe_is_shown_while_it_is_open(tmp_path, monkeypatch):
     """The page has the first steps before the compiler has ended, and asks for the rest."""
     import io

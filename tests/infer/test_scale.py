@@ -94,6 +94,7 @@ DEEP_TYPES = {
 SIZES = pytest.mark.parametrize("count", [QUICK, pytest.param(DEEP, marks=pytest.mark.nightly)])
 
 
+@pytest.mark.rotating
 @SIZES
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_deep_program(name, count):

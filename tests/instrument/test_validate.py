@@ -120,6 +120,7 @@ ROUNDED = {
 }
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("name", ROUNDED)
 def test_no_pass_is_blamed_for_rounding_that_later_operators_enlarge(name, dtype):

@@ -28,6 +28,7 @@ def test_nothing_that_is_right_is_blamed_in_many_programs(first):
     assert not [row for row in rows if "blamed" in row]
 
 
+@pytest.mark.rotating
 def test_a_pass_that_a_busy_machine_holds_up_is_not_blamed(monkeypatch):
     monkeypatch.setattr(bisection, "PATIENCE", 0.2)
     runs = []

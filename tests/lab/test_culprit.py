@@ -257,6 +257,7 @@ def swaps_differences(func, mod, ctx):
     return rewrite(func, rule, only=(Call,))
 
 
+@pytest.mark.rotating
 def test_before_it_finds_no_fault_it_asks_the_fuzzer():
     mod = passlab.parse("def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32]) { add(%x, %y) }")
     culprit = lab.culprit(mod, [swaps_differences])

@@ -31,6 +31,7 @@ def net():
     return infer_module(passlab.parse(NET))
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("seed", range(8))
 def test_programs_by_definition_are_those_by_kernels(seed):
     mod = generate(seed, size=4)

@@ -47,6 +47,7 @@ def runs_of(rec, args):
             continue  # not every stage can be run
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("seed", range(4))
 def test_no_two_nodes_of_a_line_have_different_values(seed):
     compared = ran = 0
@@ -135,6 +136,7 @@ def test_a_line_that_was_not_compared_says_so():
     assert "not compared" not in node_values_view(lab.watch(rec, x), first).text()
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("seed", range(4))
 def test_a_difference_of_two_steps_is_the_lines_of_its_nodes(seed):
     for rec, _ in recordings(seed):

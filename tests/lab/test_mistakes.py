@@ -52,6 +52,7 @@ def shortcomings(name: str) -> str:
     return ""
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", QUICK)
 def test_a_mistake_is_found(name: str) -> None:
     assert not shortcomings(name)

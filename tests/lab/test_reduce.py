@@ -267,6 +267,7 @@ def test_no_effect_stands_in_two_scopes_of_a_reduced_program(kept):
         assert not effects_in_several_scopes(mod, mod.functions)
 
 
+@pytest.mark.rotating
 def test_no_generated_program_is_reduced_to_effects_in_two_scopes():
     drawn = [programs.generate(seed, effects=True) for seed in range(30)]
     clear = [mod for mod in drawn if not effects_in_several_scopes(mod, mod.functions)]
@@ -379,6 +380,7 @@ def test_smaller_forms_are_found(form):
     assert_typed(small)
 
 
+@pytest.mark.rotating
 def test_a_candidate_whose_loop_does_not_end_is_given_up_before_it_fills_the_memory():
     steps = "".join(f"let %a{n} = tanh(%a{n - 1} * {n}f);" for n in range(1, 18))
     mod = passlab.parse(f"""

@@ -66,6 +66,7 @@ BEST = {
 }
 
 
+@pytest.mark.rotating
 @each("name", MODELS)
 def test_no_other_tool_leaves_fewer_nodes(name: str) -> None:
     assert lab.simplify(MODELS[name]()).nodes_after <= BEST[name]

@@ -2,7 +2,7 @@
 
 For each construct of the language, a pass that changes nothing, one that is right and one that is wrong, written in each
 way and form that people use, goes through all that passlab does with passes. `make test` tries each pair of a
-construct, a way, a form, a rule and a deed at least once, of the searches for a culprit and of its scripts a fifth;
+construct, a way, a form, a rule and a deed at least once, of the searches for a culprit and of its scripts a fifteenth;
 `make nightly` runs every pass on every construct.
 """
 
@@ -22,9 +22,10 @@ from passlab.transform.registry import get_pass, pass_names
 from tests.lab.user.deeds import DEEDS, pipeline
 from tests.lab.user.programs import PROGRAMS
 from tests.lab.user.ways import FORMS, RULES, WAYS
-from tests.rotation import PARTS, is_turn
+from tests.rotation import is_turn
 
 SLOW = ("culprit", "reproduce")  # each of these searches takes seconds
+SEARCHES = 15  # parts of their rows, of which each commit runs another
 TABLES = (PROGRAMS, WAYS, FORMS, RULES)
 
 
@@ -68,11 +69,12 @@ def test_what_is_done_with_a_users_pass(deed: str, subtests: pytest.Subtests) ->
 
 
 @pytest.mark.parametrize(
-    "part", [pytest.param(part, marks=() if is_turn(part) else pytest.mark.nightly) for part in range(PARTS)]
+    "part",
+    [pytest.param(part, marks=() if is_turn(part, SEARCHES) else pytest.mark.nightly) for part in range(SEARCHES)],
 )
 @pytest.mark.parametrize("deed", SLOW)
 def test_who_is_blamed_where_a_users_pass_runs(part: int, deed: str, subtests: pytest.Subtests) -> None:
-    do(deed, ROWS[deed][part::PARTS], subtests)
+    do(deed, ROWS[deed][part::SEARCHES], subtests)
 
 
 def do(deed: str, rows: Sequence[tuple[str, ...]], subtests: pytest.Subtests) -> None:

@@ -63,6 +63,7 @@ def check(first: int, count: int) -> None:
         assert not answer.found, f"seed {seed}: {answer}"
 
 
+@pytest.mark.rotating
 def test_no_pass_of_a_user_is_blamed_on_generated_programs() -> None:
     check(1000, 12)
 

@@ -286,6 +286,7 @@ def made_again(pass_):
     return space["made_here"]
 
 
+@pytest.mark.rotating
 @each("kind", PASSES)
 def test_the_source_of_a_pass_makes_the_same_pass(kind):
     pass_ = PASSES[kind]()

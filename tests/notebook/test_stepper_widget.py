@@ -121,6 +121,7 @@ def texts_by_instruction(data):
     return [None if n == NOTHING else data["values"]["texts"][n] for n in numbers], points
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("part", [0, 0.5, 1])
 @pytest.mark.parametrize(("program", "arg"), [(TREE, 9), (LOOP, 600)])
 def test_long_runs_send_what_is_near_at_once_and_the_rest_when_asked(program, arg, part):

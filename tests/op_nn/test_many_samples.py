@@ -23,6 +23,7 @@ def whole(rng, *shape):
     return rng.integers(-9, 10, shape).astype("float32")
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(
     "attrs", ["padding=[1, 1]", "strides=[2, 1], padding=[0, 1, 2, 0]", "dilation=[2, 1], padding=[2, 2]"]
 )
@@ -112,6 +113,7 @@ def test_regions_of_a_few_of_many_images(rng):
     np.testing.assert_array_equal(align(data, regions), np.concatenate(expected))
 
 
+@pytest.mark.rotating
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(st.floats(width=32), st.floats(width=32), st.integers(-(2**21), 2**21)), min_size=1))
 def test_floor_divide_gives_numpys_bits(numbers):

@@ -64,6 +64,7 @@ def test_a_run_with_known_results_tells_what_one_without_tells(name: str, small:
     check(mod, arguments(mod))
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("seed", range(25))
 def test_generated_programs_run_alike_with_known_results(seed: int, small: None):
     drawn = program(seed)

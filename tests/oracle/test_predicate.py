@@ -95,6 +95,7 @@ def test_every_search_takes_an_executor():
         assert "executor" in inspect.signature(functions[name]).parameters, name
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", SEARCHES)
 def test_an_executor_makes_no_difference_to_what_is_found(net, executor, name):
     search = SEARCHES[name]

@@ -16,6 +16,7 @@ QUICK = ("magics", "culprit", "save_and_load")
 CASES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.nightly) for name in FEATURES]
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("feature", CASES)
 def test_a_feature_works_there(feature: str) -> None:
     command = [sys.executable, "-W", "error", "-m", "tests.package.browser_python", feature]

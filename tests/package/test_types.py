@@ -57,7 +57,7 @@ def pyright(installed: Installed, folder: Path, file: str) -> Messages:
 
 
 # A checker reads all of passlab for this, which takes a dozen seconds.
-pytestmark = pytest.mark.rotating
+pytestmark = pytest.mark.rotating(parts=15)
 
 Checker = Callable[[Installed, Path, str], Messages]
 CHECKERS = pytest.mark.parametrize("checker", [mypy, pyright], ids=["mypy", "pyright"])

@@ -36,7 +36,7 @@ sys.path.append(str(ROOT / "docs"))
 
 import reference_pages  # noqa: E402 - a script of the manual, which is no package
 
-pytestmark = [pytest.mark.rotating, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.rotating(parts=15), pytest.mark.filterwarnings("ignore")]
 
 (IMPORTS,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/api/index.md").read_text(encoding="utf-8"), re.DOTALL)
 WRONG = (None, object(), "nonsense", [object()], {1}, np.ones((2, 3)), "\ud800", passlab)

@@ -141,6 +141,7 @@ def test_contents_are_those_of_everything_inside():
     assert Function not in contents_of(function_of(PROGRAMS["lets"])).kinds, "a function does not contain itself"
 
 
+@pytest.mark.rotating
 def test_contents_are_forgotten_with_their_function():
     from passlab.analysis.contents import _CONTENTS
 

@@ -127,6 +127,7 @@ class TestMergeCompilerRegions:
         for a, b in zip(flat(Evaluator(result).run("main", args)), flat(Evaluator(mod).run("main", args)), strict=True):
             np.testing.assert_array_equal(a, b)
 
+    @pytest.mark.rotating
     def test_a_region_grows_to_a_thousand_users_and_no_further(self):
         x = Var("x", TensorType((2,), "float32"))
         chain, uses = x, []

@@ -314,6 +314,7 @@ def test_every_rule_has_programs():
     assert set(PROGRAMS) == set(BY_NAME)
 
 
+@pytest.mark.rotating
 @each("name", PROGRAMS)
 def test_a_rule_keeps_its_contract(name: str):
     tried = list(PROGRAMS[name](name))

@@ -14,7 +14,6 @@ import pytest
 
 import passlab
 from passlab.infer import infer_module
-from tests.each import each
 from tests.mutants.definitions import SCOPES, Definition, definitions, find
 from tests.planted.catalogue import FAULTS
 
@@ -70,7 +69,8 @@ def shortcomings(name: str, row: dict[str, object]) -> list[str]:
     return results if row["shows"] else [*results, f"the script does not show it\n{row['script']}"]
 
 
-@each("name", FAULTS)
+@pytest.mark.rotating
+@pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_fits_the_code_it_is_planted_in(name: str) -> None:
     fault = FAULTS[name]
     changed = fault.mutation.changed()
@@ -194,6 +194,7 @@ def _rename(node: ast.arg | ast.Name, name: str) -> None:
     setattr(node, "arg" if isinstance(node, ast.arg) else "id", name)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", QUICK)
 def test_one_call_names_a_planted_fault(name: str) -> None:
     assert not shortcomings(name, search(name))

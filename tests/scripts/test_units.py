@@ -9,6 +9,7 @@ import pytest
 from tests.scripts.node import HERE, ROOT, node
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("path", sorted(HERE.glob("*.test.js")), ids=lambda path: path.name.removesuffix(".test.js"))
 def test_units_of(path):
     done = subprocess.run([node(), "--test", str(path)], cwd=ROOT, capture_output=True, text=True, check=False)

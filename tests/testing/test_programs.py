@@ -92,6 +92,7 @@ def test_programs_with_effects_read_and_write_references_and_others_do_not():
     assert not any({RefRead, RefWrite} & kinds(programs.generate(seed, effects=False)) for seed in SEEDS)
 
 
+@pytest.mark.rotating
 def test_programs_use_most_of_the_registry():
     used = set[str]().union(*(operators_called(programs.generate(seed, size=9)) for seed in range(60)))
     assert len(used) > 80
@@ -105,6 +106,7 @@ def test_every_operator_is_drawn_or_left_out_for_a_reason():
     assert [name for name in drawn if not any(templates(name, dtype) for dtype in set(DTYPES))] == []
 
 
+@pytest.mark.rotating
 def test_every_dtype_that_an_operator_is_declared_for_is_drawn():
     swept = {name: op for name in operator_names(smooth=False) if (op := Op.get(name)).spec.edge_cases}
     declared = [dtype for dtype in ELEMENT_DTYPES if sum(bool(templates(n, dtype)) for n in swept) > len(swept) / 4]

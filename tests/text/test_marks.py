@@ -126,6 +126,7 @@ def test_lines_that_are_shown_have_the_text_and_marks_of_the_whole_text(seed: in
         assert part.text == "\n".join(whole.text.split("\n")[first : first + 5])
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("seed", range(8))
 def test_the_first_line_of_a_node_is_that_of_its_first_mark(seed: int) -> None:
     """Of one that a pass can make: operators and the names of functions belong to all programs."""

@@ -58,6 +58,7 @@ def test_calls_of_every_operator_come_back_with_their_attributes(name: str) -> N
     assert back.attrs == call.attrs
 
 
+@pytest.mark.rotating
 @each("name", Op.list_op_names())
 def test_every_edge_case_of_every_operator_comes_back(name: str) -> None:
     """A list of `split` was read as a number: the attributes of examples are not all that an operator has."""

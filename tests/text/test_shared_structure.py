@@ -45,6 +45,7 @@ def test_comments_of_long_types_are_cut_and_annotations_are_not() -> None:
     assert all("..." not in line.split("/*")[0] for line in text.split("#[metadata]")[0].splitlines()[1:])
 
 
+@pytest.mark.rotating
 def test_half_a_million_parentheses_are_read_or_refused_in_seconds() -> None:
     count = 500_000
     start = time.process_time()
@@ -82,6 +83,7 @@ def damage(graph: dict[str, list[dict[str, object]]], rng: random.Random) -> Non
         node["repr_str"] = rng.choice(ODD)
 
 
+@pytest.mark.rotating
 def test_damaged_json_is_refused_or_is_a_program() -> None:
     rng = random.Random(5)
     texts = [save_json(infer_module(parse(seed))) for seed in SEEDS]

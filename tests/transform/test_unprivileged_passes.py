@@ -38,6 +38,7 @@ def outcome(tried, mod):
         return str(error)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", [*function_passes()])
 def test_a_standard_pass_passes_the_checks_of_a_users_pass(name, monkeypatch):
     cases = [programs.program(seed).mod for seed in range(4)]

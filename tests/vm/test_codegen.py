@@ -115,6 +115,7 @@ def test_tail_calls_take_no_frames():
         assert not machine.result
 
 
+@pytest.mark.rotating
 def test_a_call_at_the_end_of_deep_branches_takes_no_frame():
     depth = 600
     tests = "".join(f"if (%n == {i + 10}) {{ @main(%n - 1) }} else {{ " for i in range(depth))

@@ -68,6 +68,7 @@ def test_what_was_dropped_comes_back(traced):
     assert_is_the_run(bounded)
 
 
+@pytest.mark.rotating
 def test_looking_changes_nothing(traced):
     before = [traced[i].registers for i in range(len(traced))]
     traced.frame(), traced.profile(), traced.storage
