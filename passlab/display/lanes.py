@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import nlargest
 from typing import NamedTuple
 
 from passlab.display.html import Markup, tag
@@ -10,8 +11,8 @@ from passlab.display.palette import BOX, MUTED, PROSE
 from passlab.display.parts import Part
 
 ROW = 20  # pixels from one lane to the next
-NARROW = 0.15  # percent: a bar less wide than this cannot be seen
-MOST_BARS, MOST_LANES = 2000, 200  # drawn
+NARROW = 1.0  # percent: a bar less wide than this has no room for letters
+MOST_BARS, MOST_LANES = 2000, 200  # drawn, the widest ones
 COLUMNS = 60  # characters that the lanes of the text form have
 
 
@@ -27,7 +28,7 @@ class Bar(NamedTuple):
 
 
 class Lanes(Part):
-    """Bars in lanes. Text lists the names of the bars after each lane; only HTML shows `note`."""
+    """Bars in lanes. Text lists the names of the bars after each lane; HTML has `note` too, and no bar of no width."""
 
     def __init__(self, bars: Sequence[Bar], note: str = "") -> None:
         self.bars, self.note = bars, note
@@ -39,7 +40,10 @@ class Lanes(Part):
         return [_lane_text(lane, lanes[lane]) for lane in sorted(lanes)]
 
     def html(self) -> Markup:
-        drawn = [bar for bar in self.bars if bar.width >= NARROW and bar.lane < MOST_LANES][:MOST_BARS]
+        drawn = [bar for bar in self.bars if bar.width > 0 and bar.lane < MOST_LANES]
+        if len(drawn) > MOST_BARS:
+            widest = nlargest(MOST_BARS, range(len(drawn)), key=lambda at: drawn[at].width)
+            drawn = [drawn[at] for at in sorted(widest)]
         if not drawn:
             return Markup("")
         height = ROW * (1 + max(bar.lane for bar in drawn))
@@ -58,10 +62,11 @@ def _lane_text(number: int, bars: Sequence[Bar]) -> str:
 
 
 def _drawn(bar: Bar) -> Markup:
+    room = "0" if bar.width < NARROW else "0 3px"
     look = (
         f"position:absolute;height:{ROW - 2}px;border-right:1px solid rgba(128,128,128,.4);box-sizing:border-box;"
-        f"overflow:hidden;white-space:nowrap;text-overflow:ellipsis;padding:0 3px;{PROSE};"
+        f"overflow:hidden;white-space:nowrap;text-overflow:ellipsis;padding:{room};{PROSE};"
         f"font-size:11px;line-height:{ROW - 2}px;"
-        f"background:{bar.colour};top:{bar.lane * ROW}px;left:{bar.left:.3f}%;width:{bar.width:.3f}%"
+        f"background:{bar.colour};top:{bar.lane * ROW}px;left:{bar.left:.3f}%;width:{bar.width:.3f}%;min-width:1px"
     )
     return tag("div", bar.name, style=look, title=bar.tip)

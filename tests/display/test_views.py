@@ -19,7 +19,7 @@ from passlab.display import (
     recording_view,
     timing_view,
 )
-from passlab.display.lanes import Lanes
+from passlab.display.lanes import MOST_BARS, Lanes
 from passlab.display.parts import Beside, Drawing, Embedded, Fold, HtmlOnly, TextOnly
 from passlab.display.rows import Counts, StepOutline
 from passlab.display.views.timing import flame_bars
@@ -312,6 +312,19 @@ def test_a_flame_chart_stands_what_runs_inside_below_and_side_by_side():
     read = Reader(Lanes(drawn).html())
     assert "deep (failed): 500.00 ms, 6.2%" in [value for name, value in read.attributes if name == "title"]
     assert Lanes(flame_bars([(0, "nothing", 0.0, "")])).html() == ""
+
+
+def test_the_shortest_pass_has_a_bar_however_long_the_others_are():
+    read = Reader(Lanes(flame_bars([(0, "long", 1e3, ""), (0, "short", 1e-6, "")])).html())
+    assert [value.split(":")[0] for name, value in read.attributes if name == "title"] == ["long", "short"]
+
+
+def test_of_too_many_bars_the_widest_are_drawn():
+    rows = [(0, f"p{n}", seconds, "") for n, seconds in enumerate([1.0] * MOST_BARS + [2.0])]
+    read = Reader(Lanes(flame_bars(rows)).html())
+    names = [value.split(":")[0] for name, value in read.attributes if name == "title"]
+    assert len(names) == MOST_BARS
+    assert f"p{MOST_BARS}" in names
 
 
 def with_bias():
