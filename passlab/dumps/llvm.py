@@ -151,21 +151,21 @@ def scan_stream(source: DumpSource) -> Scan:
     scan = Scan([banner for banner in banners if banner.status != "manager"], says_all=says_all, may_be_quiet=bare)
     scan.is_partial = _is_partial(scan)
     scan.is_mixed = _is_mixed(banners, programs)
-    _open_hidden(banners)
+    _open_hidden(scan.banners)
     return scan
 
 
 def _open_hidden(banners: list[Banner]) -> None:
-    """Withdraw what LLVM says of modules of which it looked at some functions alone (`-filter-print-funcs`)."""
-    hidden = [banner for banner in banners if banner.status == "filtered" and not banner.note]
-    shown = [banner for banner in banners if banner.status != "filtered" and banner.kind != "module"]
-    units, names = (
-        {getattr(banner, field) for banner in hidden if banner.kind != "module"} for field in ("unit", "name")
-    )
-    if units <= {banner.unit for banner in shown} or names.isdisjoint(banner.name for banner in shown):
+    """Withdraw what LLVM says of units of which it looked at some functions alone (`-filter-print-funcs`)."""
+    functions = [banner for banner in banners if banner.kind == "function"]
+    hidden = [banner for banner in functions if banner.status == "filtered" and not banner.note]
+    shown = [banner for banner in functions if banner.status != "filtered"]
+    left_out = {banner.unit for banner in hidden} - {banner.unit for banner in shown}
+    if not left_out or {banner.name for banner in hidden}.isdisjoint(banner.name for banner in shown):
         return  # -filter-passes: it leaves out passes
     for banner in banners:
-        if banner.kind == "module" and banner.status == "unchanged":
+        is_whole = banner.kind != "module" and left_out.isdisjoint(_functions_of(banner.unit))
+        if banner.status == "unchanged" and not is_whole:
             banner.status, banner.note = "", PART
 
 

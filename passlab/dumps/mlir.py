@@ -304,6 +304,14 @@ def renumber(text: bytes) -> bytes:
     return _VALUE.sub(lambda m: names.setdefault(m[0], b"%c%d" % (m[0][0], len(names))), text)
 
 
+_SPELLED = re.compile(rb'[#!][A-Za-z_][\w.$-]*|(?:"[^"\n]{0,400}"|[\w./-]{1,200}):\d+:\d+|[ \t]+')
+
+
+def skeleton(text: bytes) -> bytes:
+    """Return text without what the printer spells by its scope: numbers of values, aliases, places, indentation."""
+    return _SPELLED.sub(b"", renumber(text))
+
+
 def dedent(data: bytes, indent: int) -> bytes:
     """Return text without `indent` spaces in front of its lines."""
     if not indent:

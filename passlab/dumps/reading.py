@@ -41,7 +41,7 @@ from passlab.dumps.source import (
     spool,
     unpacked,
 )
-from passlab.dumps.verdicts import Traits, doubt_equal_texts, doubt_mixed, doubt_texts, is_only_changes
+from passlab.dumps.verdicts import Traits, doubt_equal_texts, doubt_left_out, doubt_mixed, doubt_texts, is_only_changes
 from passlab.errors import Diagnostic, DumpError, did_you_mean, type_in_words
 
 XDSL_MARK = b"IR after "
@@ -655,6 +655,8 @@ def _assembly(chosen: Format, scan: Scan) -> Assembly:
         )
     if chosen.name.startswith("llvm"):
         return assembly
+    if chosen.name == "mlir" and doubt_left_out(assembly.steps):
+        scan.notes.append("MLIR left out the regions (--mlir-print-skip-regions): equal texts prove nothing")
     if scan.may_be_quiet and not traits.says_changes:
         doubt_equal_texts(assembly.steps)
     return assembly

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner
 from passlab.dumps.language import HEAD, LANGUAGES
 from passlab.dumps.llvm import PART, without_flags
+from passlab.dumps.mlir import skeleton
 from passlab.dumps.source import Excerpt
 from passlab.dumps.step import Step, Unit
 
@@ -475,6 +476,9 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
             step.verdict = "unknown"
             flags = "only flags and debug values differ, which analyses that print nothing set and take out as well"
             step.note = step.note or flags
+        elif step.language == "mlir" and _only_spelling(step, assembly):
+            step.verdict = "unknown"
+            step.note = step.note or "only names and places differ, which are spelled otherwise in a larger program"
     elif assembly.traits.nested or (assembly.traits.closed and _LOCATIONS.search(step.name)):
         step.verdict = "unknown"
         return
@@ -524,6 +528,22 @@ def _only_flags(step: Step, units: Mapping[str, Unit]) -> bool:
         last is not None and (last.digest == piece.digest or without_flags(last.data) == without_flags(piece.data))
         for last, piece in pairs
     )
+
+
+def _only_spelling(step: Step, assembly: Assembly) -> bool:
+    """Whether a text differs from one that was printed in a larger or smaller program, in its spelling alone."""
+    for name, piece in zip(step.names, step.pieces, strict=True):
+        unit = assembly.units.get(name)
+        if name.endswith(HEAD) or (unit is not None and unit.last is not None and unit.last.digest == piece.digest):
+            continue
+        if unit is None or unit.last is None:
+            return False
+        printed = assembly.steps[unit.last_seen - 1].names if 0 < unit.last_seen < step.number else ()
+        if printed[:1] == step.names[:1]:
+            return False  # both were printed in the same operation
+        if skeleton(unit.last.data) != skeleton(piece.data):
+            return False
+    return True
 
 
 SEVERAL = "several operations of the program have this name; the dump does not say which of them this is"
@@ -648,6 +668,23 @@ def doubt_texts(steps: list[Step], note: str) -> None:
     for step in steps:
         if step.verdict in ("changed", "unchanged") and not step.status:
             step.verdict, step.note = "unknown", note
+
+
+_LEFT_OUT = re.compile(rb"(?m)\{\.\.\.\}(?: loc\([^\n]*)?$")
+_SAMPLE = 20  # steps that show whether regions are left out
+
+
+def doubt_left_out(steps: list[Step]) -> bool:
+    """Withdraw verdicts where MLIR left out the regions (`--mlir-print-skip-regions`); return whether it did.
+
+    What differs before and after a pass has changed all the same.
+    """
+    texts = [step.after_body or step.before_body for step in steps[:_SAMPLE]]
+    if not any(text is not None and _LEFT_OUT.search(text.data) for text in texts):
+        return False
+    doubtful = [step for step in steps if not (step.verdict == "changed" and step.before_body is not None)]
+    doubt_texts(doubtful, "the regions of the program are not in the dump")
+    return True
 
 
 def doubt_equal_texts(steps: list[Step]) -> None:

@@ -174,3 +174,34 @@ def test_the_output_of_the_tool_is_no_part_of_the_last_program(above):
     step = read_text("".join(f"{head}{LOCATED}\n\n" for head in heads) + above + LOCATED).steps[0]
     assert (step.verdict, step.after) == ("unchanged", LOCATED.strip())
     assert above.strip() in step.recording.other_output
+
+
+def function(name, first, place):
+    return f"func.func @{name}() {{\n  %{first} = arith.constant 1 : i32{place}\n  return{place}\n}}\n"
+
+
+@pytest.mark.parametrize(("number", "place"), [(4, ""), (0, " #loc8"), (0, " x.mlir:9:10"), (4, " #loc8")])
+def test_what_is_spelled_otherwise_in_a_larger_program_is_no_change(number, place):
+    """Numbers that are unique in a module (`--mlir-print-unique-ssa-ids`), and places without brackets."""
+    lines = [
+        f"  {line}" if line else "" for line in (function("g", 0, place) + function("f", number, place)).split("\n")
+    ]
+    module = "module {\n" + "\n".join(lines).rstrip() + "\n}\n"
+    dump = "".join(
+        f"// -----// IR Dump After {name} ({name.lower()}) //----- //\n{text}\n"
+        for name, text in [("A", module), ("B", module), ("C", function("f", 0, " x.mlir:3:4" if place else ""))]
+    )
+    assert [step.verdict for step in read_text(dump).steps][1:] == ["unchanged", "unknown"]
+    changed = dump.replace("arith.constant 1", "arith.constant 2").replace("arith.constant 2", "arith.constant 1", 4)
+    assert read_text(changed).steps[2].verdict == "changed"
+
+
+def test_a_dump_without_regions_proves_no_pass_unchanged():
+    text = "".join(
+        f"// -----// IR Dump {when} {name} (func.func) //----- //\nfunc.func @f({argument}) {{...}}\n\n"
+        for name, *arguments in (("A", "", ""), ("B", "", "%arg0: i32"))
+        for when, argument in zip(("Before", "After"), arguments, strict=True)
+    )
+    rec = read_text(text)
+    assert [step.verdict for step in rec.steps] == ["unknown", "changed"]
+    assert any("left out the regions" in note for note in rec.notes)
