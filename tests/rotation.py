@@ -3,7 +3,7 @@
 - `rotating`: a long law, over a registry or over what users do, while a change rarely touches more than a few subjects.
   The other four fifths wait for `make nightly`. So do most tests of views in a browser. At each commit run the first lesson
   in JupyterLab and a view of each kind; what else is tried in JupyterLab is nightly. `rotating(parts=15)`: a fifteenth is
-  due, of what takes a second for each subject.
+  due, of what takes a second for each subject; of tests in a browser, a tenth.
 - `in_parts`: nightly tests of thousands of generated programs, or of every planted fault. The other four fifths wait for
   the next commits; `--every-part` runs all.
 

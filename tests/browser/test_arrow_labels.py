@@ -13,7 +13,7 @@ from passlab.notebook.widgets import show
 from tests.browser.lab_page import browser
 from tests.browser.widget_page import widget_page
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 NET = """
 def @main(%x: Tensor[(6), float32]) {
   %0 = split(%x, indices_or_sections=6, axis=0);

@@ -26,7 +26,7 @@ from tests.display.view_examples import EXAMPLES
 
 AXE = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 pytestmark = [
-    pytest.mark.rotating,
+    pytest.mark.rotating(parts=10),
     pytest.mark.browser,
     pytest.mark.skipif(
         not AXE.is_file(), reason="axe-core is not installed: `make check` installs the tools of the scripts"
@@ -97,7 +97,7 @@ PAGES: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.rotating
+@pytest.mark.rotating(parts=10)
 @pytest.mark.parametrize("name", PAGES)
 def test_an_exported_page_has_no_serious_finding(name: str, chrome: Browser, tmp_path: Path) -> None:
     write(PAGES[name](), tmp_path / "page.html")

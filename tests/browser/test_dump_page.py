@@ -14,7 +14,7 @@ from passlab.dumps import read, read_text
 from passlab.recorders import GraphNode, HostRecorder
 from tests.dumps import corpus, writer
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 
 
 def test_remarks_and_times_stand_at_their_passes_and_lines(chrome, tmp_path):

@@ -14,7 +14,7 @@ from passlab.lab.recordings.recording import Recording
 from passlab.notebook.widgets import show
 from tests.browser.widget_page import Kernel, widget_page
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 PROGRAM = """
 type Shape { Circle(Tensor[(), float32]), Pair(Shape, Shape) }
 def @area(%s: Shape) -> Tensor[(), float32] {

@@ -44,7 +44,7 @@ from tests.browser.widget_page import Kernel, widget_page
 from tests.display.large_program import LOOP
 from tests.display.test_frames import typed
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 FOLDER = Path(__file__).resolve().parents[2] / "docs/images/gallery"
 WIDTHS = (1400, 1000, 600)
 HEIGHT = 640
@@ -126,7 +126,7 @@ VIEWS: dict[str, tuple[Callable[[], Any], str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.rotating
+@pytest.mark.rotating(parts=10)
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_view_fits_at_every_width_in_light_and_dark(name, chrome, bless):
     make, kind, keys = VIEWS[name]

@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.lab_page import LabPage, browser
 from tests.browser.lab_server import LabServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 CELLS = [
     "%load_ext passlab",
     """%%relay gate --show none

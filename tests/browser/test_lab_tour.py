@@ -136,7 +136,7 @@ def test_a_view_that_was_scrolled_away_shows_what_it_showed(lab: tuple[LabServer
 
 
 # ---------------------------------------------------------------- without a kernel
-@pytest.mark.rotating
+@pytest.mark.rotating(parts=10)
 def test_a_stored_notebook_shows_its_views_before_anything_is_run(lab: tuple[LabServer, Browser]) -> None:
     server, chrome = lab
     shutil.copy(TOUR, server.folder / "stored.ipynb")

@@ -14,7 +14,7 @@ from passlab.notebook.live import LiveOptions, LiveWidget, cell_ended
 from passlab.transform import function_pass
 from tests.browser.widget_page import Kernel, tell, widget_page
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 NET = """def @main(%x: Tensor[(2, 8), float32], %w: Tensor[(8, 8), float32]) {
   %0 = nn.dense(%x, %w, units=8);
   nn.relu(%0)

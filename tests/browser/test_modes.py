@@ -16,7 +16,7 @@ from passlab.notebook import explorer
 from passlab.notebook.widgets import show
 from tests.browser.widget_page import Kernel, widget_page
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 NET = """
 def @main(%x: Tensor[(2, 8), float32], %w: Tensor[(8, 8), float32], %b: Tensor[(8), float32]) {
   %0 = nn.dense(%x, multiply(%w, 1f + 1f), units=8);

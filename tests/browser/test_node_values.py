@@ -12,7 +12,7 @@ from passlab.lab import watch
 from passlab.notebook.widgets import show
 from tests.browser.widget_page import widget_page
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 NET = "def @main(%x: Tensor[(4), float32]) { %0 = subtract(%x, 1f); %1 = log(%0); %2 = exp(%0); add(%1, %2) }"
 X = np.array([0.5, 1.0, 2.0, 3.0], "float32")
 

@@ -18,7 +18,7 @@ from passlab.ir.walk import post_order
 from passlab.lab.recordings.recording import Recording
 from tests.browser.widget_page import tell, widget_page
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 NET = """
 def @main(%x: Tensor[(1, 4, 6, 6), float32], %w: Tensor[(4, 4, 1, 1), float32], %g: Tensor[(4), float32],
           %b: Tensor[(4), float32], %m: Tensor[(4), float32], %v: Tensor[(4), float32]) {

@@ -16,7 +16,7 @@ from passlab.lab.recordings.rewrites import rewrites_of
 from passlab.testing import resnet
 from tests.browser.lab_page import browser
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 NET = """def @main(%x: Tensor[(4, 6), float32], %w: Tensor[(5, 6), float32]) {
   %0 = nn.dense(multiply(%x, 1f), %w, units=5);
   %1 = add(%0, 0f);

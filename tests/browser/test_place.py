@@ -13,7 +13,7 @@ import passlab
 from passlab.notebook import show
 from tests.browser.widget_page import widget_page
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 LINES = "".join(f"  %{i} = multiply({f'%{i - 1}' if i else '%x'}, {i + 2}f);\n" for i in range(80))
 NET = f"def @main(%x: Tensor[(4, 8), float32]) {{\n{LINES}  tanh(%79)\n}}"
 

@@ -18,7 +18,7 @@ from tests.browser.widget_page import widget_page
 from tests.display.large_program import LOOP, PROGRAM
 from tests.display.test_frames import typed
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 LEAST = 10  # pixels of text on the screen
 _TEXT = """() => [...document.querySelectorAll(".pl-canvas > g text")].filter(text => text.getClientRects().length && text.textContent).map(text => {
   const scale = text.getCTM().a / document.querySelector(".pl-canvas").getCTM().a;

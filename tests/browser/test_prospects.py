@@ -14,7 +14,7 @@ from passlab.notebook.widgets import show
 from tests.browser.lab_page import browser
 from tests.browser.widget_page import Kernel, widget_page
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 NET = """
 def @main(%x: Tensor[(2, 5), float32], %w: Tensor[(5, 5), float32]) {
   %0 = nn.dense(%x, multiply(%w, log(1f)), units=5);

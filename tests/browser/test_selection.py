@@ -16,7 +16,7 @@ from passlab.display.text.listing import listing
 from passlab.display.views.recording import recording_view
 from passlab.lab.recordings.recording import Recording
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 # Two branches that meet, one of them a normalisation that is taken apart, so that nodes are rewritten, moved and fused.
 NET = """
 def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32], %g: Tensor[(4), float32],

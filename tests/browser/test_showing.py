@@ -14,7 +14,7 @@ from passlab.display.pages.scripts import inline, style
 from tests.browser.widget_page import widget_page
 from tests.display.view_examples import EXAMPLES, LIVE
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 _PAGE = """<!doctype html><html><head><style>{style}</style></head><body>
 <input id="typed" value="typing"><div style="height: 700px"></div><div id="host"></div><div style="height: 3000px"></div>
 <script type="module">{script}
@@ -30,7 +30,7 @@ window.shown = [document.activeElement.id, window.scrollY];
 </script></body></html>"""
 
 
-@pytest.mark.rotating
+@pytest.mark.rotating(parts=10)
 @pytest.mark.parametrize("name", LIVE)
 def test_a_view_takes_neither_the_focus_nor_the_page_when_it_is_shown(name: str, chrome: Browser) -> None:
     view = EXAMPLES[name]()

@@ -35,7 +35,7 @@ _LOWEST = """() => {
 }"""
 
 
-@pytest.mark.rotating
+@pytest.mark.rotating(parts=10)
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("name", VIEWS)
 def test_static_text_can_be_read(name, theme, chrome):

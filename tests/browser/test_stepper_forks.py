@@ -13,7 +13,7 @@ from passlab.notebook.widgets import show
 from tests.browser.widget_page import widget_page
 from tests.vm.programs import LOOP
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 
 
 def test_the_original_is_shown_up_to_the_instant_at_which_the_paths_part(chrome: Browser) -> None:

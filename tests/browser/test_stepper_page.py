@@ -24,7 +24,7 @@ from tests.browser.lab_page import WIDE
 from tests.vm.programs import LOOP
 from tests.vm.traced import LOGARITHM, TREE
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 _PLACED = """selector => [...document.querySelectorAll(selector)].filter(row => {
     const box = row.getBoundingClientRect(), pane = row.closest(".pl-scroll").getBoundingClientRect();
     return box.top >= pane.top && box.bottom <= pane.bottom;

@@ -13,7 +13,7 @@ from passlab.display import blame_view, diff_view, graph_view, module_view, reco
 from passlab.display.pages.page import write
 from passlab.testing import resnet
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 HEIGHT = 800
 
 
@@ -32,7 +32,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / f"{name}.html" for name in views}
 
 
-@pytest.mark.rotating
+@pytest.mark.rotating(parts=10)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [900, 1600])
 @pytest.mark.parametrize("name", ["module", "blame", "diff", "graph", "pipeline"])

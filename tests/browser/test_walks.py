@@ -25,7 +25,7 @@ from tests.browser.walk import Walk
 from tests.browser.walk_checks import SMALL, assert_explorer, helpers, tree, walk_explorer, walk_stepper
 from tests.vm.programs import LOOP
 
-pytestmark = [pytest.mark.browser, pytest.mark.rotating]
+pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 PIPELINE = (
     'InferType, SimplifyInference, FoldConstant, ConvertLayout(desired_layouts={"nn.conv2d": ["NHWC", "default"]}), '
     "FoldConstant, EliminateCommonSubexpr, FuseOps, ToANormalForm, ToGraphNormalForm"

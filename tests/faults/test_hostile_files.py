@@ -103,7 +103,7 @@ class Touches:
 
 def zipped(**members: bytes) -> bytes:
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
     return out.getvalue()
