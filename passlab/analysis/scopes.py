@@ -31,6 +31,7 @@ from passlab.ir.expr import Expr, Function, If, Let, Match
 from passlab.ir.walk import CHILDREN, post_order
 
 
+@checked
 class Scope:
     """A region of a program in which bindings may be placed: a function body, a branch, an arm, the rest after a `let`.
 
@@ -103,6 +104,7 @@ def scoped_children(expr: Expr, scope: Scope, open_scope: Callable[[Expr, int], 
     return [(kid, scope) for kid in CHILDREN[type(expr)](expr)]
 
 
+@checked
 class Scopes:
     """The scope of every node of a program: the innermost one common to all its uses.
 
@@ -127,5 +129,6 @@ class Scopes:
                 return result
 
             for child, child_scope in scoped_children(node, scope, open_scope):
-                cached = self.of.get(child)
-                self.of[child] = child_scope if cached is None else cached.common(child_scope)
+                scope_so_far = self.of.get(child, child_scope)
+                same = scope_so_far is child_scope
+                self.of[child] = child_scope if same else scope_so_far.common(child_scope)
