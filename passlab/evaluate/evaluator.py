@@ -90,7 +90,7 @@ class Activation:
 
     def home(self, node: Task) -> Activation:
         """Return the activation that owns `node`: this one or one around it."""
-        if self.owners is None or isinstance(node, Return):
+        if self.owners is None or isinstance(node, Return):  # most functions have no functions inside
             return self
         owner = self.owners.get(node, self.function)
         act = self
@@ -243,6 +243,7 @@ _DONE: Waits = []  # shared by all steps and never changed
 
 
 def _wait(act: Activation, *nodes: Expr) -> Waits:
+    """Return the operands that have no value yet, each with its home."""
     waits: Waits = []
     for node in nodes:
         home = act.home(node)
@@ -261,6 +262,7 @@ def _constant(ev: Evaluator, node: Constant, act: Activation) -> Waits:
 
 
 def _var(ev: Evaluator, node: Var, act: Activation) -> Waits:
+    # A free variable of a closure has its value in an activation around it.
     holder: Activation | None = act
     while holder is not None and node not in holder.values:
         holder = holder.outer
@@ -314,7 +316,7 @@ def _let(ev: Evaluator, node: Let, act: Activation) -> Waits:
         waits = _wait(act, node.value)
         if waits:
             return waits
-        act.values[node.var] = _value(act, node.value)
+        act.values[node.var] = _value(act, node.value)  # a function bound to it finds itself here when it is called
     return _inner(node, node.body, act)
 
 

@@ -95,7 +95,8 @@ class Solver:
         self.exact = exact
         self.links: dict[Type, Type] = {}
         self.sizes: dict[SizeVar, int] = {}  # the sizes found for symbolic dimensions
-        self.used = False  # whether any unknown was created: if not, every type is final and need not be resolved
+        # Whether an unknown was created or met: if not, every type is final, and the walk that resolves them is saved.
+        self.used = False
         self._watchers: dict[Type, dict[Pending, None]] = {}
         self._queue: deque[Pending] = deque()
         self._unfinished: dict[Pending, None] = {}
@@ -121,7 +122,7 @@ class Solver:
 
     def root(self, unknown: Type) -> Type:
         """Return the unknown that stands for all those linked with `unknown`."""
-        links = self.links
+        links = self.links  # of an unknown: another that stands for it, or its type
         top = unknown
         while type(next_link := links.get(top)) is IncompleteType:
             top = next_link
@@ -142,7 +143,7 @@ class Solver:
             return ty
         done: dict[Type, Type] = {} if memo is None else memo
         stack = [ty]
-        while stack:
+        while stack:  # a part stays on the stack until all that it consists of is done
             part = stack[-1]
             if part in done:
                 stack.pop()
@@ -189,7 +190,7 @@ class Solver:
     # ------------------------------------------------------------ bindings
     def bind(self, root: Type, ty: Type) -> None:
         """Bind the free unknown `root` to `ty`, a type or a root. Raises `MismatchError` if it occurs in `ty`."""
-        if self.is_open(ty) and root in self.free_unknowns([ty]):
+        if self.is_open(ty) and root in self.free_unknowns([ty]):  # the occurs check
             resolved = self.resolve(ty)
             raise MismatchError(
                 root, resolved, f"the unknown type occurs in {brief(resolved)}, which would be infinite"
@@ -225,7 +226,7 @@ class Solver:
     def add(self, pending: Pending) -> bool:
         """Try a relation now, and keep it if it has to wait. Returns whether it is finished."""
         self._unfinished[pending] = None
-        return self._try(pending)
+        return self._try(pending)  # at once, for most calls stand below all that they need
 
     def _try(self, pending: Pending) -> bool:
         pending.queued = False

@@ -55,26 +55,9 @@ if TYPE_CHECKING:
     from passlab.ir.adt import Clause
 
 
-# Relay's identity of a variable.
-
-
-@dataclass(frozen=True)
-class Id:
-    """The identity of a variable as Relay's `var.vid`; its only content is the name."""
-
-    name_hint: str
-    var: Any = field(default=None, compare=False, repr=False)
-
-    def same_as(self, other: object) -> bool:
-        """Whether the other is the identity of the same variable."""
-        return self is other or (isinstance(other, Id) and self.var is not None and self.var is other.var)
-
-
-# Python's operators on expressions build calls of Relay's operators: `x + y` is `add(x, y)`.
-
-
+# ---------------------------------------------------------------- Python's operators
 class Arithmetic(Immutable):
-    """Base class of expressions. `==` stays identity, so that nodes can be keys."""
+    """Base class of expressions: `x + y` is the call `add(x, y)`. `==` stays identity, so that nodes can be keys."""
 
     __slots__ = ()
     # NumPy then leaves `array + expr` to the expression's operator, instead of calling it for each element
@@ -261,6 +244,13 @@ def _as_list(values: Any) -> tuple[Any, ...]:
         raise not_a_node_error(values, "a list of expressions") from None
 
 
+# ---------------------------------------------------------------- the nodes
+# Passes make the nodes of large programs again and again, so constructors are as quick as they can be. An assignment to
+# a node raises an error, and a call of `object.__setattr__` for each field would take most of their time. So a
+# constructor fills an object of a class that can be assigned to, the *draft*, and makes it a node by setting its
+# `__class__` (`immutable.draft_class`). `new_nodes` has constructors without checks, for passes.
+
+
 def is_frozen(array: Array) -> bool:
     """Whether nobody writes to an array: it is read-only, and so is what it is a view of.
 
@@ -292,10 +282,10 @@ class Constant(Expr):
 
     def __new__(cls, data: Any, span: Span | None = None) -> Constant:
         array = np.asarray(data)
-        if not is_frozen(array):
+        if not is_frozen(array):  # weights of gigabytes are not copied, if nobody can change them
             array = array.copy(order="C")
             array.flags.writeable = False
-        dtype_name(array.dtype)  # rejects object, string and complex arrays
+        dtype_name(array.dtype)  # raises an error for arrays of objects, strings and complex numbers
         node: Constant = _new(cls._draft)
         node._data = array
         node.span, node._checked_type, node._type_dependency = span, None, None
@@ -316,6 +306,18 @@ class Constant(Expr):
         """The type of the data."""
         data = self._data
         return data.type if isinstance(data, Released) else TensorType(data.shape, data.dtype)
+
+
+@dataclass(frozen=True)
+class Id:
+    """The identity of a variable as Relay's `var.vid`; its only content is the name."""
+
+    name_hint: str
+    var: Any = field(default=None, compare=False, repr=False)
+
+    def same_as(self, other: object) -> bool:
+        """Whether the other is the identity of the same variable."""
+        return self is other or (isinstance(other, Id) and self.var is not None and self.var is other.var)
 
 
 class Var(Expr):
@@ -550,7 +552,7 @@ class Function(Expr):
         return bool(self.attrs.get("Primitive", 0))
 
 
-NO_ATTRS = DictAttrs()
+NO_ATTRS = DictAttrs()  # of nearly all functions: one object, found equal without a comparison
 
 
 class Let(Expr):

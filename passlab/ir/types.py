@@ -70,20 +70,9 @@ class Kind(IntEnum):
 
 
 # ---------------------------------------------------------------- the table of types
-def _as_list(shape: PyAny) -> tuple[PyAny, ...]:
-    try:
-        return tuple(shape)
-    except TypeError:
-        raise DiagnosticError(Diagnostic(f"{shape!r} is not a shape", hint=f"write `({shape!r},)`")) from None
-
-
 T = PyTypeVar("T", bound="Type")
-_DYNAMIC = 1 << 9  # in `Type._inside`: a tensor with a dimension that is not an integer
-ENDLESS = 1 << 62  # the largest number of parts that is counted
-_GENERIC = 1 << 10  # in `Type._inside`: a function type with type parameters
+# Weak references, so that types of programs that are gone do not fill the memory of a notebook that runs for days.
 _table: dict[tuple[PyAny, ...], weakref.ref[PyAny]] = {}
-
-
 _lock = RLock()  # reentrant: a garbage collection while it is held may run code that creates types
 _swept = [1024]  # the number of entries at which entries of dead types are swept
 
@@ -105,6 +94,12 @@ def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
                     del _table[dead]
                 _swept[0] = max(1024, 2 * len(_table))
     return result
+
+
+# The bits of `Type._inside`: one for each class of types (`_bit`), and two for properties.
+_DYNAMIC = 1 << 9  # a tensor with a dimension that is not an integer
+_GENERIC = 1 << 10  # a function type with type parameters
+ENDLESS = 1 << 62  # the largest number of parts that is counted: exact numbers would have as many digits as levels
 
 
 class Type(Immutable):
@@ -153,6 +148,8 @@ class TensorType(Type):
 
     def __new__(cls, shape: Iterable[PyAny] = (), dtype: PyAny = "float32") -> TensorType:
         shape = shape if type(shape) is tuple else _as_list(shape)
+        # Nearly every tensor type that is asked for exists, and an argument that equals a key has been checked. So the
+        # table is asked before the arguments are.
         try:
             ref = _table.get((cls, shape, dtype))
         except TypeError:  # an unhashable dimension: as_dim reports which
@@ -182,6 +179,13 @@ class TensorType(Type):
         if self.dynamic:
             raise DiagnosticError(f"{self} has no concrete shape")
         return self.shape  # type: ignore[return-value]
+
+
+def _as_list(shape: PyAny) -> tuple[PyAny, ...]:
+    try:
+        return tuple(shape)
+    except TypeError:
+        raise DiagnosticError(Diagnostic(f"{shape!r} is not a shape", hint=f"write `({shape!r},)`")) from None
 
 
 class _PlainValues(type(TensorType)):  # type: ignore[misc]
@@ -240,7 +244,7 @@ def _alpha_hash(ty: Type) -> int:
     for kid in type_children(ty):
         if kid._inside & _GENERIC or not kid._inside & (_DYNAMIC | TypeVar._bit | IncompleteType._bit):
             parts.append(hash(kid))  # one object, or a generic type with a hash of this kind
-        else:
+        else:  # it may contain a parameter of the function, which is another object in an equal type
             parts.append(type(kid).__name__)
     return hash(tuple(parts))
 

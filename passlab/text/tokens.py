@@ -50,25 +50,25 @@ Parse = Generator[Any, Any, Any]
 
 METADATA = "#[metadata]"
 
-_NAME = r"[A-Za-z_]\w*(?:/(?![/*])\w*)*"
+_NAME = r"[A-Za-z_]\w*(?:/(?![/*])\w*)*"  # TensorFlow's names have slashes, which must not begin a comment
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _FLAT_COMMENT = r"/\*[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/"  # a block comment without nested ones
 _SKIP = rf"(?:[ \n\t]+|{_FLAT_COMMENT}|//[^\n]*|\r\n)*"
-_TOKEN = "|".join(
+_TOKEN = "|".join(  # the first alternative that matches wins: special forms before general ones
     (
-        r"%\d+",
-        rf"[%@]{_NAME}(?:(?:\.\w+)*\.{_NAME})?",
-        r"Tensor\[\([0-9, ?]*\), ?[a-z]\w*\]",
-        r"meta\[[^\[\]]+\]\s*\[\s*\d+\s*\]",
-        r"match\?",
-        r"-*(?:inf|nan)(?:bf16|f16|f32|f64|f)(?![\w/])",
-        rf"{_NAME}(?:\.{_NAME})*",
-        r"-*\d[\w.]*(?:(?<=[eE])[+-]\d[\w.]*)?",
-        rf"[%@]?{_STRING}",
-        r"->|=>|[<>=!]=|/\*|[-+*/<>=!?:;,.()\[\]{}]",
-        r"#\[[^\]]*\]",
-        r"\Z",
-        r".",
+        r"%\d+",  # a node of the printed graph
+        rf"[%@]{_NAME}(?:(?:\.\w+)*\.{_NAME})?",  # a name; `%x.0` is a projection of `%x`
+        r"Tensor\[\([0-9, ?]*\), ?[a-z]\w*\]",  # a type whose sizes are numbers or `?`
+        r"meta\[[^\[\]]+\]\s*\[\s*\d+\s*\]",  # a reference into the metadata
+        r"match\?",  # the keyword of a match that need not cover every case
+        r"-*(?:inf|nan)(?:bf16|f16|f32|f64|f)(?![\w/])",  # numbers that would be names without their suffix
+        rf"{_NAME}(?:\.{_NAME})*",  # an operator, a keyword, a key
+        r"-*\d[\w.]*(?:(?<=[eE])[+-]\d[\w.]*)?",  # a number; the parser checks its suffix
+        rf"[%@]?{_STRING}",  # a string, or a name with other characters in it
+        r"->|=>|[<>=!]=|/\*|[-+*/<>=!?:;,.()\[\]{}]",  # `/*` is left here only by a comment with others inside
+        r"#\[[^\]]*\]",  # `#[version = "0.0.5"]`
+        r"\Z",  # the end is a token, so that trailing space is skipped by the same expression
+        r".",  # anything else: the parser says what is wrong with it
     )
 )
 _PATTERN = re.compile(f"{_SKIP}({_TOKEN})", re.ASCII | re.DOTALL)
@@ -126,7 +126,7 @@ def _cut(text: str, start: int) -> tuple[list[str], list[int]]:
     for match in _PATTERN.finditer(text, start):
         add_text(match[1])
         add_start(match.start(1))
-    padding = 4 if texts and not texts[-1] else 5
+    padding = 4 if texts and not texts[-1] else 5  # for looking ahead without asking for the length
     texts += [""] * padding
     starts += [len(text)] * padding
     return texts, starts

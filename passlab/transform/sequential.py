@@ -133,6 +133,8 @@ class Sequential(Pass):
             if reason is not None:
                 _report_skipped(child, context, mod, run, reason)
                 continue
+            # Required passes run each time, and not once: what has run before says nothing of the program of now. One
+            # with nothing to do returns the same module.
             for required in required_passes(child):
                 run.requiring = child
                 mod = run.partial = required(mod)

@@ -68,6 +68,9 @@ class Opcode(IntEnum):
     KILL_REGISTER = 20
 
 
+# Besides its operands and texts an entry says how control goes on (`Flow`) and what the instruction makes (`Effect`, by
+# which engines count memory). Further keywords are the names in its code that are no operands: what they stand for is
+# computed once, when the code is filled in, and not each time that it runs.
 ISA: dict[int, InstructionSpec] = {
     spec.opcode: spec
     for spec in (
@@ -316,8 +319,7 @@ def decode(numbers: Sequence[int]) -> Instruction:
         for operand in spec.operands:
             if operand.counts:
                 value = next(fields)
-                most = len(numbers)
-                if not 0 <= value <= most:
+                if not 0 <= value <= len(numbers):  # a file may say that a list has billions of items
                     raise VerifyError(f"the instruction {spec.mnemonic} counts {value} operands and has fewer")
                 counts[operand.counts] = value
             elif operand.many:

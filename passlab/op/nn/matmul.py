@@ -56,7 +56,7 @@ def check_inner(name: str, a: TensorType, b: TensorType, inner: Dim, other: Dim)
                 expected=f"{inner} in the dimension summed over",
                 found=str(other),
             ),
-            1,
+            1,  # the argument that is wrong: the error is shown below it
         )
 
 
@@ -67,9 +67,9 @@ def check_units(name: str, units: int | None) -> None:
 
 
 def _matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    a, b = tensor(types, 0, "tensor_a"), tensor(types, 1, "tensor_b")
+    a, b = tensor(types, 0, "tensor_a"), tensor(types, 1, "tensor_b")  # None: the type is not known yet
     if a is None:
-        return None
+        return None  # wait
     check_units("nn.matmul", attrs.units)
     if not a.shape or (attrs.transpose_a and len(a.shape) < 2):
         raise RelationError(Diagnostic("nn.matmul: tensor_a has too few dimensions", found=str(a)), 0)
@@ -79,6 +79,7 @@ def _matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     if b is None:
         if attrs.units is None:
             return None
+        # A layer is written with its units and a weight without a type: the weight's type follows.
         b = TensorType((attrs.units, shape[-1]) if attrs.transpose_b else (shape[-1], attrs.units), a.dtype)
         reporter.assign(1, b)
     if len(b.shape) != 2:

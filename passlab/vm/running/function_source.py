@@ -204,7 +204,7 @@ class FunctionBlocks:
 
 
 DEEPEST = 12  # nested branches; deeper blocks become labels
-TAIL = 12  # instructions: an end of a function that is at most this long is duplicated instead of becoming a label
+TAIL = 12  # instructions: the longest end of a function that is duplicated instead of becoming a label
 
 
 class Call:
@@ -285,7 +285,7 @@ class FunctionSource(Emitter):
         return [f"r{r}" for r in self.blocks.writers if r >= params and r not in small and r not in unused]
 
     def _ends_soon(self, start: int) -> bool:
-        """Whether the function returns from here after a few moves and kills."""
+        """Whether the function returns from here after a few moves and kills: such an end is duplicated."""
         for pc in range(start, min(start + TAIL, len(self.instructions))):
             opcode = self.instructions[pc].opcode
             if self.instructions[pc].spec.flow is Flow.RETURN:
@@ -382,7 +382,7 @@ class FunctionSource(Emitter):
         control = None if entered else last
         count = end - start + (control is not None)
         lines = []
-        if count:
+        if count:  # the block pays before it runs: what does not last is left to the stepping engine, at its start
             lines += [
                 (start, f"left -= {count}"),
                 (start, f"if left < 0: raise OutOfFuel({start}, left + {count}, locals())"),
@@ -466,6 +466,8 @@ class FunctionSource(Emitter):
         """Return the condition of an `if`, without a check of types where the same block wrote its register."""
         if i.opcode is not Opcode.IF:
             return self.code(i)
+        # `equal` compares what two registers hold, whatever it is. Two cases are the tests of most programs, and there
+        # the block itself shows that the number is a tag, or that it is the result of a kernel that returns a bool.
         number = self.blocks.presets.get(i.target)
         writers = [w for w in self.blocks.writers.get(i.test, ()) if start <= w < pc]
         if type(number) is int and len(writers) >= 1:
