@@ -56,6 +56,14 @@ def test_a_new_operator_is_one_added_line_and_a_changed_word_where_it_is_used():
     ]
 
 
+def test_a_call_of_a_function_literal_stands_beside_itself_when_its_argument_is_another():
+    before, after = (
+        body(f"%0 = {name}(%x);", "%1 = fn (%a: Tensor[(2, 2), float32]) { exp(%a) };", "%2 = %1(%0);", "sqrt(%2)")
+        for name in ("abs", "tanh")
+    )
+    assert "** %2 = %1(%0); | %2 = %1(%0);" in rows(before, after)
+
+
 def test_a_line_that_uses_a_variable_stays_when_another_value_is_bound_to_it():
     """The text is the same on both sides, and the line that binds the variable shows what changed."""
     old = passlab.parse(body("let %a = abs(%x);", "let %b = exp(%a);", "sqrt(%b)"))

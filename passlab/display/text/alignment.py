@@ -19,7 +19,7 @@ from typing import NamedTuple
 from passlab.diffing.diff import Change, Diff, FunctionDiff
 from passlab.diffing.matching import Window, resolve
 from passlab.display.text.listing import Line, ProgramLines
-from passlab.ir.expr import Constant, Expr, Var
+from passlab.ir.expr import Call, Constant, Expr, Var
 from passlab.ir.walk import post_order
 
 Spans = tuple[tuple[int, int], ...]
@@ -239,16 +239,19 @@ class _Side:
         changed = at in matching.replaced or (type(at) is Constant and partner not in matching.same)
         return at if changed else partner
 
-    def subjects(self) -> dict[Expr, int]:
-        """The line of each node; on both sides the key is the new node."""
-        result: dict[Expr, int] = {}
+    def subjects(self) -> dict[Hashable, int]:
+        """The line of each node; on both sides the key is the new node.
+
+        A call of a function literal passes on the value of its last line, so such a call has a key of its own.
+        """
+        result: dict[Hashable, int] = {}
         for at, number in enumerate(self.rows):
             subject = self.lines[number].subject
             if subject is not None and self.matching is not None:
                 node = resolve(subject, self.source)
                 new_node = node if self.new else self.matching.forward.get(node)
-                if new_node is not None:
-                    result.setdefault(new_node, at)
+                if new_node is not None and result.setdefault(new_node, at) != at and type(subject) is Call:
+                    result.setdefault((Call, new_node), at)
         return result
 
     def crossing_rows(self) -> set[int]:

@@ -35,7 +35,7 @@ from passlab.errors import PasslabError, cell_in_words, counted, visible
 from passlab.instrument.events import ContextOptions, Event
 from passlab.instrument.statistics import count_module, shown_change
 from passlab.ir.equal import structural_equal
-from passlab.ir.expr import Expr
+from passlab.ir.expr import Expr, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.lab.recordings.recording import Recording
 from passlab.lab.recordings.rewrites import count_rewrites
@@ -174,15 +174,16 @@ def _source(file: str, line: int, frame: FrameType) -> str:
 
 
 def _node_of(frame: FrameType) -> str:
-    """The first argument or local variable that is a node of a program, by its name."""
+    """The first argument or local variable that is a node of a program, by its name; names of functions come last."""
     code = frame.f_code
     names = [*code.co_varnames[: code.co_argcount], *code.co_varnames[code.co_argcount :]]
     nodes = [(name, frame.f_locals[name]) for name in names if isinstance(frame.f_locals.get(name), Expr)]
     if not nodes:
         return ""
-    name, node = nodes[0]
+    name, node = min(nodes, key=lambda item: isinstance(item[1], GlobalVar))
     place = f" at {node.span}" if node.span is not None else ""
-    return visible(f"{name} = {node_name(node)}{place}")
+    what = f"@{node.name_hint}" if isinstance(node, GlobalVar) else node_name(node)
+    return visible(f"{name} = {what}{place}")
 
 
 STATIC_NODES = 1500  # nodes of the programs whose diffs static HTML shows, folded
