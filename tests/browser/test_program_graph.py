@@ -57,6 +57,15 @@ def test_the_names_of_a_network_are_never_too_small(chrome: Browser, layers: int
             assert min(size for _, size in texts(page)) >= LEAST
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("width", [524, 640, 940])
+def test_the_names_of_a_network_are_whole_while_there_is_room(chrome: Browser, width: int) -> None:
+    mod, _ = resnet.get_workload(num_layers=50)
+    with widget_page(show(graph_view(mod)), chrome, (width, 700)) as (page, _):
+        expect(page.locator(".pl-short:not(.pl-hidden)", has_text="global_avg_pool2d")).to_have_count(1)
+        expect(page.locator(".pl-short:not(.pl-hidden)", has_text="…")).to_have_count(0)
+
+
 def test_a_title_folds_its_frame_and_opens_it_again(chrome: Browser) -> None:
     with program_page(chrome) as (page, _):
         title = page.locator(".pl-group-name", has_text="%add = fn (%y)")

@@ -6,6 +6,7 @@ operator.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -52,6 +53,7 @@ from passlab.table import Table
 WHOLE = 24  # boxes up to which a graph is laid out in one piece
 STEP = 20  # pixels by which the widths of boxes in large graphs grow
 FAR_CHAR, FAR_PAD, FAR_CHARS = 15.6, 16.0, 17  # points of a letter that is legible at 0.4 of the size; how many are
+NAMESPACE = re.compile(r"%\S+ = |[\w.]*\.")  # what a name leaves out where it is read from afar
 MOST_INNER = 400  # operators of a fused function whose selection highlights its box
 STATIC_WINDOW = (1000.0, 520.0)  # pixels of the picture in static HTML
 READ = 4  # nodes of a program that are read, for each that may be drawn
@@ -164,7 +166,8 @@ class GraphView(View):
         sizes = [box_size(caption.lines) for caption in self.captions]
         if not self.is_large or self.sheet is not None:
             return sizes
-        far = [min(len(box.name.rpartition(".")[2]), FAR_CHARS) * FAR_CHAR + FAR_PAD for box in self.graph.boxes]
+        names = [NAMESPACE.sub("", caption.lines[0]) for caption in self.captions]
+        far = [min(len(name), FAR_CHARS) * FAR_CHAR + FAR_PAD for name in names]
         widths = [ceil(max(width, least) / STEP) * STEP for (width, _), least in zip(sizes, far, strict=True)]
         return [(width, height) for width, (_, height) in zip(widths, sizes, strict=True)]
 

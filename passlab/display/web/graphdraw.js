@@ -21,8 +21,8 @@ const LINE = 15,
   SHEETS = 5,
   CHAR = 0.61; // pixels; of a letter's height
 const LABEL_PLACES = [0.5, 0.35, 0.65, 0.2, 0.8, 0.1, 0.9]; // of an arrow, where its label may stand
-const FAR_SIZE = 10.5,
-  MIN_LENGTH = 4; // pixels of a letter on the screen; characters of a name that is cut
+const MIN_LENGTH = 4; // characters of a name that is cut
+export const FAR_SIZE = 10.1; // pixels of a letter on the screen
 
 /** The class of a kind of box. @param {string} kind @param {string} other */
 export const kindClass = (kind, other) => (KINDS.has(kind) ? kind : other);
@@ -75,8 +75,10 @@ export function fitText(text, room, scale) {
 }
 
 /**
- * How wide each box of a piece can become: up to the middle between it and the next box of its row, or the edge around all.
+ * How far each box of a piece can grow to the left and to the right: up to the middle between it and the next box of its
+ * row, or the edge around all.
  * @param {number[][]} sides left, top, right and bottom of each @param {number} low @param {number} high the edges
+ * @returns {[number, number][]}
  */
 export function roomsOf(sides, low, high) {
   const rows = /** @type {Map<number, number[]>} */ (new Map());
@@ -86,26 +88,35 @@ export function roomsOf(sides, low, high) {
     if (row) row.push(at);
     else rows.set(y, [at]);
   });
-  const rooms = sides.map(([left, , right]) => right - left);
+  const rooms = sides.map(() => /** @type {[number, number]} */ ([0, 0]));
   for (const row of rows.values()) {
     row.sort((one, other) => sides[one][0] - sides[other][0]);
     row.forEach((at, place) => {
       const [left, , right] = sides[at],
         before = place ? (left - sides[row[place - 1]][2]) / 2 - 1 : left - low,
         after = place + 1 < row.length ? (sides[row[place + 1]][0] - right) / 2 - 1 : high - right;
-      rooms[at] += 2 * Math.max(0, Math.min(before, after));
+      rooms[at] = [Math.max(0, before), Math.max(0, after)];
     });
   }
   return rooms;
 }
 
-/** Draw a box with another width, about its middle. @param {Element} box @param {number} width */
-export function widen(box, width) {
+/**
+ * Draw a box wider than it is, to both sides alike as far as there is room.
+ * @param {Element} box @param {number} width of the box @param {number} wider @param {[number, number]} room to the left and right
+ */
+export function widen(box, width, wider, [before, after]) {
   const rect = /** @type {Element} */ (box.firstElementChild),
-    now = Number(rect.getAttribute("width"));
-  if (now === width) return;
-  rect.setAttribute("x", String(Number(rect.getAttribute("x")) + (now - width) / 2));
-  rect.setAttribute("width", String(width));
+    name = box.querySelector(".pl-short"),
+    right = Math.min(after, Math.max(wider / 2, wider - before)),
+    left = wider - right,
+    now = Number(rect.getAttribute("data-left") ?? 0),
+    x = Number(rect.getAttribute("x")) + now; // of the box itself
+  if (Number(rect.getAttribute("width")) === width + wider && now === left) return;
+  rect.setAttribute("x", String(x - left));
+  rect.setAttribute("width", String(width + wider));
+  rect.setAttribute("data-left", String(left));
+  name?.setAttribute("x", String(x + width / 2 + (right - left) / 2));
 }
 
 /** The commands of a path. @param {number[]} points a start and three points for each curve */

@@ -2,7 +2,7 @@
 import { Camera } from "./camera.js";
 import { button, el, ICONS, svg } from "./dom.js";
 import { Colours } from "./graphcolours.js";
-import { drawConnector, drawFrame, fitText, widen } from "./graphdraw.js";
+import { drawConnector, drawFrame, FAR_SIZE, fitText, widen } from "./graphdraw.js";
 import { graphKeys, Radius } from "./graphkeys.js";
 import { ProgramLayer } from "./graphlayer.js";
 import { Minimap } from "./graphmap.js";
@@ -42,7 +42,7 @@ export class GraphPane {
     this.shift = false; // whether a tool was clicked with Shift
     this.unfolded = /** @type {Set<string>} */ (new Set()); // repeats that are unfolded
     this.closedGroups = /** @type {Set<number>} */ (new Set()); // groups that are one box
-    this.rooms = /** @type {Map<number, number>} */ (new Map()); // how wide boxes can become
+    this.rooms = /** @type {Map<number, [number, number]>} */ (new Map()); // how far boxes can grow to both sides
     this.widened = /** @type {Set<number>} */ (new Set()); // boxes that are wider than they are near
     this.places = /** @type {Map<number, [number, number]>} */ (new Map()); // of boxes that are drawn
     this.selected = -1;
@@ -526,7 +526,7 @@ export class GraphPane {
     this.canvas.classList.toggle("pl-far", scale < FAR);
     this.canvas.classList.toggle("pl-middle", scale < NEAR);
     this.canvas.style.setProperty("--pl-far-size", `${Math.min(90, 15 / scale)}px`);
-    this.canvas.style.setProperty("--pl-short-size", `${10.5 / scale}px`);
+    this.canvas.style.setProperty("--pl-short-size", `${FAR_SIZE / scale}px`);
     this.drawView();
   }
 
@@ -544,8 +544,9 @@ export class GraphPane {
         name = /** @type {SVGElement | null} */ (box?.querySelector(".pl-short") ?? null),
         [width] = this.data.boxes[number];
       if (!box || !name) continue;
-      const needed = isMiddle ? fitText(name, this.rooms.get(number) ?? width, scale) : 0;
-      widen(box, Math.max(width, needed));
+      const room = this.rooms.get(number) ?? [0, 0],
+        needed = isMiddle ? fitText(name, width + room[0] + room[1], scale) : 0;
+      widen(box, width, Math.max(0, needed - width), room);
       if (needed > width) this.widened.add(number);
       else this.widened.delete(number);
     }

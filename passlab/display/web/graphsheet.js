@@ -152,7 +152,7 @@ export function edgesAround(sheet, x, y, width) {
     ),
     column = sheet?.columns.find(([left, across]) => inside(left - 1, left + across + 1));
   if (frame) return [frame.x + 4, frame.x + frame.width - 4];
-  return column ? [column[0] - GUTTER / 2 + 4, column[0] + column[1] + GUTTER / 2 - 4] : [x, x + width];
+  return column ? [column[0] - GUTTER / 2 + 2, column[0] + column[1] + GUTTER / 2 - 2] : [x, x + width];
 }
 
 /** Distribute units over columns no higher than `maxHeight`. @param {Unit[]} list @param {number} maxHeight @returns {Unit[][]} */
