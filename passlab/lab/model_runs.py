@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,8 @@ class Runs:
                 results = (runner(other, is_empty=True) if size == "0" else run)(inputs)
             except Exception as error:  # noqa: BLE001 - the same
                 return Agreement(False, True, f"the result does not run for sizes of {size}: {_first_line(error)}")
-            pairs = zip(expected, results, strict=True) if len(expected) == len(results) else [(np.zeros(1), None)]
+            leaves, own = tensors_of(expected), tensors_of(results)
+            pairs = zip(leaves, own, strict=True) if len(leaves) == len(own) else [(np.zeros(1), None)]
             worst = max([worst, *(relative_distance(a, b) for a, b in pairs)])
             sizes.append(size)
         if not sizes:
@@ -220,6 +221,20 @@ def arrays_of(value: Any) -> list[Any]:
             stack += part[::-1]
         else:
             leaves.append(np.asarray(part))
+    return leaves
+
+
+def tensors_of(results: Sequence[Any]) -> list[Any]:
+    """Return the tensors in results that may be sequences, or the keys and the values of maps, in order."""
+    leaves, stack = [], list(results[::-1])
+    while stack:
+        part = stack.pop()
+        if isinstance(part, (list, tuple)):
+            stack += part[::-1]
+        elif isinstance(part, dict):
+            leaves += [np.array(list(part)), np.array(list(part.values()))]
+        else:
+            leaves.append(part)
     return leaves
 
 

@@ -30,6 +30,7 @@ from passlab.frontend import from_onnx
 from passlab.frontend.onnx.export.combining import RULES
 from passlab.frontend.onnx.export.exporting import OPSETS, save_model, write_model
 from passlab.frontend.onnx.importing import load_model, opsets_of
+from passlab.frontend.onnx.tidy.ends import with_ends, without_ends
 from passlab.frontend.onnx.tidy.facts import is_written_out
 from passlab.frontend.onnx.tidy.fixing import fixed
 from passlab.frontend.onnx.tidy.graph import operator_counts
@@ -231,18 +232,21 @@ def _by_relay(
         return None
     opset = min(max(opsets_of(own.model)[""], OPSET), OPSETS.stop - 1)
     try:
+        body, ends = without_ends(own.model)
         # Without the option, importing would add a transposition to each product.
-        mod = from_onnx(own.model, convert_config={"use_nt_batch_matmul": False})[0]
+        mod = from_onnx(body, convert_config={"use_nt_batch_matmul": False})[0]
         read = operator_counts(write_model(mod, opset_version=opset, skipped_rules=tuple(RULES))[0].graph.node)
         left_out = _passes_only([*disabled_pass, *later])
         recording = record(mod, _pipeline(mod), opt_level=4, disabled_pass=left_out)
         if recording.error is not None:
             return None
         written, combined = write_model(recording.output, opset_version=opset, skipped_rules=_rules(disabled_pass))
+        if not with_ends(written, own.model, ends):
+            return None
     except PasslabError:
         return None
     tidied = tidy(written, disabled_pass, fold_limit)
-    first = operator_counts(own.model.graph.node)
+    first = operator_counts(body.graph.node)
     reading = {READING: (first - read, read - first)} if first != read else {}
     rows = (*own.rows, *_rows_of(reading), *_rows_of_passes(recording), *_rows_of_rules(combined))
     rows = (*rows, *_rows_of(tidied.changes))

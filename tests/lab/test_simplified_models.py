@@ -276,6 +276,21 @@ def test_inputs_without_elements_do_not_end_the_process() -> None:
     assert "(several, 1, 0, 7)" in small.agreement
 
 
+def test_maps_at_the_end_stay_and_what_comes_before_becomes_smaller() -> None:
+    rng = np.random.default_rng(4)
+    proto = model(
+        "g (float[N, 4] x) => (int64[N] label, float maps) { a = ai.onnx.ml.Scaler<offset = [1.0], scale = [2.0]>(x) p = MatMul(a, w)"
+        " q = Add(p, b) e = Exp(q) s = Softmax(e) t = Identity(s) label = ArgMax<axis = 1, keepdims = 0>(t)"
+        " maps = ai.onnx.ml.ZipMap<classlabels_int64s = [7, 8, 9]>(s) }",
+        domains=', "ai.onnx.ml" : 3', w=rng.standard_normal((4, 3), "float32"), b=rng.standard_normal(3, "float32"),
+    )  # fmt: skip
+    value = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    proto.graph.output[1].type.CopyFrom(helper.make_sequence_type_proto(value))
+    small = lab.simplify(proto)
+    assert ops(small) == ["Scaler", "Gemm", "Exp", "Softmax", "ArgMax", "ZipMap"]
+    assert (small.left, small.compared.is_right) == ("", True)
+
+
 def test_equal_outputs_are_computed_once_and_random_numbers_twice() -> None:
     proto = model("g (float[2] x) => (float[2] a, float[2] b) { a = Exp(x) b = Exp(x) }")
     assert sorted(ops(lab.simplify(proto))) == ["Exp", "Identity"]

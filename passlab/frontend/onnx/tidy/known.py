@@ -84,8 +84,8 @@ def drop_copies(graph: ModelGraph) -> bool:
     """Read the operand of a node that returns it unchanged: Identity, Dropout, a reshape or cast to what it is."""
     same: dict[str, str] = {}
     for node in graph.nodes:
-        if node.op_type in RANDOM or not node.output or _is_read(graph, node.output[1:]):
-            continue
+        if node.op_type in (*RANDOM, "ZipMap") or not node.output or _is_read(graph, node.output[1:]):
+            continue  # a ZipMap is read as the tensor that it makes maps of
         result = node.output[0]
         expr = graph.facts.expr(result)
         for name in node.input:
