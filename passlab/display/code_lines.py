@@ -15,7 +15,8 @@ from passlab.display.palette import BOX, CODE, KIND_COLOURS, MUTED, PROSE, ROWS
 from passlab.display.parts import Part
 
 MOST_LINES = 200  # in HTML, long lists of parameters not counted
-FOLDED = 8  # lines of a list of parameters above which HTML folds it
+FOLDED = 8  # lines of a list of parameters above which HTML folds it,
+FOLDED_TEXT = 24  # and above which brief text does
 
 FOLD, WORD = ".", "word"  # the kind of a line that stands for unchanged ones; of words that a diff marks
 _BLANK = frozenset(("=", FOLD))  # kinds without a sign in text
@@ -52,7 +53,8 @@ class CodeLine(NamedTuple):
 class Listing(Part):
     """Lines of code, the first `most` of them in HTML, where long parameter lists are folded, except in a diff.
 
-    `rest` says how to print the others. If `brief`, text has no more than `most` lines as well.
+    `rest` says how to print the others. If `brief`, text has no more than `most` lines as well, and folds the longest
+    lists of parameters.
     """
 
     def __init__(
@@ -62,10 +64,19 @@ class Listing(Part):
         self.width = max((len(line.gutter.name) for line in lines if line.gutter is not None), default=0)
 
     def lines(self) -> list[str]:
-        shown = self.code[: self._end] if self.brief else self.code
+        shown = list(self._brief_lines()) if self.brief else self.code
         lines = [self._text(line).rstrip() for line in shown]
-        left_out = len(self.code) - len(shown)
+        left_out = len(self.code) - self._end if self.brief else 0
         return [*lines, f"... {self._others(left_out)}"] if left_out else lines
+
+    def _brief_lines(self) -> Iterator[CodeLine]:
+        """Yield the first lines, the longest lists of parameters as one line each."""
+        for start, end, folded in _ranges(self.code[: self._end]):
+            if folded and end - start > FOLDED_TEXT:
+                rest = f": {self.rest}" if self.rest else ""
+                yield CodeLine(f"{' ' * _depth(self.code[start])}... {end - start:,} parameters{rest}")
+            else:
+                yield from self.code[start:end]
 
     def _others(self, count: int) -> str:
         return f"{count:,} more line{'s' * (count > 1)}{': ' * bool(self.rest)}{self.rest}"
