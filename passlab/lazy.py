@@ -131,7 +131,7 @@ class AddressFinder:
 
 def unknown_name(module: str, name: str, names: Iterable[str]) -> AttributeError:
     """Return the error for a name that a module does not have, with the nearest names that it has."""
-    if name.startswith("__"):
+    if name.startswith("_"):  # asked for by tools that look for a protocol, many times a module
         return AttributeError(f"module {module!r} has no attribute {name!r}")
     from passlab.errors import Diagnostic, UnknownNameError, did_you_mean
 

@@ -35,7 +35,7 @@ def __getattr__(name: str) -> Any:
         return late(f"{PASSES}.{module}", function)
     factory = None if name.startswith("_") else find_factory(name)
     if factory is None:
-        hint = did_you_mean(name, [*__all__, *_functions(), *pass_names()])
+        hint = "" if name.startswith("_") else did_you_mean(name, [*__all__, *_functions(), *pass_names()])
         raise AttributeError(f"passlab.transform has no `{name}`" + (f": {hint}" if hint else ""))
     return factory
 

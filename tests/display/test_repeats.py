@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 import pytest
 
@@ -51,18 +52,23 @@ def tower(body: str, count: int) -> passlab.IRModule:
     return passlab.parse(f"def @main(%x: Tensor[(8, 8), float32]) {{ {' '.join(lines)} {value} }}")
 
 
+@cache
+def resnet50() -> passlab.IRModule:
+    return resnet.get_workload(num_layers=50)[0]
+
+
 @pytest.mark.parametrize(
-    ("mod", "expected"),
+    ("network", "expected"),
     [
-        (resnet.get_workload(num_layers=50)[0], [(2, 10, False), (3, 10, False), (5, 10, False), (2, 10, False)]),
-        (squeezenet.get_workload()[0], [(3, 11, False), (4, 11, False)]),
-        (densenet.get_workload()[0], [(5, 6, True), (11, 6, True), (23, 6, True), (15, 6, True)]),
-        (lstm.get_workload(iterations=16, num_hidden=16)[0], [(16, 18, False)]),
+        (resnet50, [(2, 10, False), (3, 10, False), (5, 10, False), (2, 10, False)]),
+        (lambda: squeezenet.get_workload()[0], [(3, 11, False), (4, 11, False)]),
+        (lambda: densenet.get_workload()[0], [(5, 6, True), (11, 6, True), (23, 6, True), (15, 6, True)]),
+        (lambda: lstm.get_workload(iterations=16, num_hidden=16)[0], [(16, 18, False)]),
     ],
     ids=["resnet", "squeezenet", "densenet", "lstm"],
 )
-def test_the_blocks_of_networks_are_found(mod, expected):
-    assert repeats(mod) == expected
+def test_the_blocks_of_networks_are_found(network, expected):
+    assert repeats(network()) == expected
 
 
 @pytest.mark.parametrize("count", [9, 30, 70])
@@ -80,15 +86,15 @@ def test_a_body_that_differs_falls_out_of_its_fold():
 
 
 @pytest.mark.parametrize(
-    "mod", [resnet.get_workload(num_layers=18)[0], lstm.get_workload(iterations=9, num_hidden=4)[0]]
+    "network", [resnet50, lambda: lstm.get_workload(iterations=9, num_hidden=4)[0]], ids=["resnet", "lstm"]
 )
-def test_every_box_stands_in_exactly_one_piece(mod):
-    lines = graph(mod)
+def test_every_box_stands_in_exactly_one_piece(network):
+    lines = graph(network())
     assert sorted(boxes_of(structure(lines, WHOLE))) == [box.number for box in lines.boxes]
 
 
 def test_a_body_is_named_by_what_it_does():
-    lines = graph(resnet.get_workload(num_layers=50)[0])
+    lines = graph(resnet50())
     first = next(item for item in structure(lines, WHOLE) if isinstance(item, Repeat))
     assert body_name(lines, first.bodies[0]) == "conv2d ×3 + batch_norm ×3"
 
@@ -101,7 +107,7 @@ def sheet_of(mod: passlab.IRModule):
 
 
 def test_pieces_on_a_sheet_do_not_overlap():
-    sheet = sheet_of(resnet.get_workload(num_layers=50)[0])
+    sheet = sheet_of(resnet50())
     boxes = [(x, y, x + p.layout.width, y + p.layout.height) for p, x, y in sheet.pieces]
     for at, (x0, y0, x1, y1) in enumerate(boxes):
         assert not any(x0 < c and a < x1 and y0 < d and b < y1 for a, b, c, d in boxes[at + 1 :])
@@ -110,12 +116,12 @@ def test_pieces_on_a_sheet_do_not_overlap():
 
 
 def test_a_network_fits_a_window_so_that_its_names_can_be_read():
-    sheet = sheet_of(resnet.get_workload(num_layers=50)[0])
+    sheet = sheet_of(resnet50())
     assert min(1400 / sheet.width, 800 / sheet.height) > 0.5
 
 
 def test_equal_pieces_are_laid_out_once():
-    data = graph_view(resnet.get_workload(num_layers=50)[0]).data()
+    data = graph_view(resnet50()).data()
     pieces = sum(len(item["bodies"]) if isinstance(item, dict) else 1 for item in data["items"])
     assert len(data["layouts"]) < pieces
 
