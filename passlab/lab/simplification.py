@@ -37,7 +37,9 @@ from passlab.frontend.onnx.tidy.graph import operator_counts
 from passlab.frontend.onnx.tidy.tidying import LIMIT, steps, tidy
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
+from passlab.ir.expr import Constant
 from passlab.ir.module import IRModule
+from passlab.ir.walk import post_order
 from passlab.lab.model_runs import Agreement, Runs
 from passlab.lab.recordings.recording import Recording, record
 from passlab.table import Table
@@ -235,11 +237,12 @@ def _by_relay(
         body, ends = without_ends(own.model)
         # Without the option, importing would add a transposition to each product.
         mod = from_onnx(body, convert_config={"use_nt_batch_matmul": False})[0]
-        read = operator_counts(write_model(mod, opset_version=opset, skipped_rules=tuple(RULES))[0].graph.node)
         left_out = _passes_only([*disabled_pass, *later])
         recording = record(mod, _pipeline(mod), opt_level=4, disabled_pass=left_out)
-        if recording.error is not None:
+        most = own.model.ByteSize() + fold_limit  # passes and the importer fold without a limit
+        if recording.error is not None or _weight_bytes(recording.output) > most:
             return None
+        read = operator_counts(write_model(mod, opset_version=opset, skipped_rules=tuple(RULES))[0].graph.node)
         written, combined = write_model(recording.output, opset_version=opset, skipped_rules=_rules(disabled_pass))
         if not with_ends(written, own.model, ends):
             return None
@@ -251,8 +254,13 @@ def _by_relay(
     rows = (*own.rows, *_rows_of(reading), *_rows_of_passes(recording), *_rows_of_rules(combined))
     rows = (*rows, *_rows_of(tidied.changes))
     result = _Candidate(tidied.model, rows, recording)
-    # Passes and the importer fold without a limit.
-    return result if result.model.ByteSize() <= own.model.ByteSize() + fold_limit else None
+    return result if result.model.ByteSize() <= most else None
+
+
+def _weight_bytes(mod: IRModule) -> int:
+    """Return the bytes of the constants of a program, each array counted once."""
+    nodes = (node for function in mod.functions.values() for node in post_order(function))
+    return sum({id(node.data): node.data.nbytes for node in nodes if isinstance(node, Constant)}.values())
 
 
 def _of_module(mod: IRModule, disabled_pass: Sequence[str], seed: int, fold_limit: int) -> Simplification:
