@@ -8,6 +8,7 @@ facts colour the boxes of the graph.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from functools import cached_property
 from math import isinf
 
@@ -33,6 +34,7 @@ class NodeValuesView(View):
     """A run on its program, compared with the earlier run `against` if there is one."""
 
     kind = script = "values"
+    brief = False  # whether only the first lines are shown as text
 
     def __init__(self, run: NodeValues, against: NodeValues | None = None) -> None:
         self.run = run
@@ -56,7 +58,7 @@ class NodeValuesView(View):
         yield Sentence(self.title)
         facts = map(self._facts, self.nodes)
         lines = [code_line(line, *beside) for line, beside in zip(self.module.lines, facts, strict=True)]
-        yield Listing(lines, rest="frame() has a row for each node")
+        yield Listing(lines, rest="frame() has a row for each node", brief=self.brief)
         yield HtmlOnly(Fold("times and bytes", [Rows(self.run.table())]))
 
     def source(self) -> HasFrame:
@@ -90,6 +92,12 @@ class NodeValuesView(View):
         """The first node whose value surely differs."""
         first = None if self.comparison is None else self.comparison.first
         return None if self.comparison is None or first in self.comparison.unsure else first
+
+    def for_terminal(self) -> View:
+        """Return the view with the first lines of a long program."""
+        view = copy(self)
+        view.brief = True
+        return view
 
     # ------------------------------------------------------------ data
     def graph(self) -> GraphView:

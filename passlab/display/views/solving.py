@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from functools import cached_property
 
 from passlab.display.code_lines import Listing
@@ -21,6 +22,7 @@ class SolvingView(View):
     """An analysis: its decisions, and the states of the program's lines before and after each."""
 
     kind = script = "solving"
+    brief = False  # whether only the first decisions and lines are shown as text
 
     def __init__(self, run: Solving) -> None:
         self.run = run
@@ -41,7 +43,7 @@ class SolvingView(View):
     def parts(self) -> Iterable[Part]:
         """Yield the sentence, the decisions, and the program with the final state of each line."""
         yield Sentence(self.title)
-        yield Rows(self.run.table())
+        yield Rows(self.run.table(), brief=self.brief)
         yield Fold("in the end", [self._program(len(self.run.steps))], opened=True)
 
     def source(self) -> HasFrame:
@@ -53,7 +55,13 @@ class SolvingView(View):
         facts = (state.get(node) if node is not None else None for node in self.nodes)
         pairs = zip(self.module.lines, facts, strict=True)
         lines = [code_line(line, f"  // {fact}" if fact else "", fact or "") for line, fact in pairs]
-        return Listing(lines, rest=f"state({number}) of the solving has the state of each node")
+        return Listing(lines, rest=f"state({number}) of the solving has the state of each node", brief=self.brief)
+
+    def for_terminal(self) -> View:
+        """Return the view with the first decisions and lines of a long analysis."""
+        view = copy(self)
+        view.brief = True
+        return view
 
     def data(self) -> SolvingData:
         program = self.module.data()
