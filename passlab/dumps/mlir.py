@@ -304,12 +304,20 @@ def renumber(text: bytes) -> bytes:
     return _VALUE.sub(lambda m: names.setdefault(m[0], b"%c%d" % (m[0][0], len(names))), text)
 
 
-_SPELLED = re.compile(rb'[#!][A-Za-z_][\w.$-]*|(?:"[^"\n]{0,400}"|[\w./-]{1,200}):\d+:\d+|[ \t]+')
+_PLACE = re.compile(rb'[#!][A-Za-z_][\w.$-]*|(?:"[^"\n]{0,400}"|[\w./-]{1,200}):\d+:\d+')
+_SPELLED = re.compile(_PLACE.pattern + rb"|[%^][\w.$-]+")
 
 
-def skeleton(text: bytes) -> bytes:
-    """Return text without what the printer spells by its scope: numbers of values, aliases, places, indentation."""
-    return _SPELLED.sub(b"", renumber(text))
+def are_alike(text: bytes, other: bytes) -> bool:
+    """Whether two texts differ only in what the printer spells by its scope: numbers of values, aliases, places."""
+    rows, others = text.split(b"\n"), other.split(b"\n")
+    if len(rows) != len(others):
+        return False
+    pairs = [(one.strip(), two.strip()) for one, two in zip(rows, others, strict=True)]
+    if any(one != two and _SPELLED.sub(b"", one) != _SPELLED.sub(b"", two) for one, two in pairs):
+        return False  # the first line that differs decides, mostly
+    spelled = [(_PLACE.sub(b"", one), _PLACE.sub(b"", two)) for one, two in pairs]
+    return renumber(b"\n".join([one for one, _ in spelled])) == renumber(b"\n".join([two for _, two in spelled]))
 
 
 def dedent(data: bytes, indent: int) -> bytes:

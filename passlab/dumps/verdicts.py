@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from passlab.dumps import mlir
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner
 from passlab.dumps.language import HEAD, LANGUAGES
 from passlab.dumps.llvm import PART, without_flags
-from passlab.dumps.mlir import skeleton
 from passlab.dumps.source import Excerpt
 from passlab.dumps.step import Step, Unit
 
@@ -541,7 +541,7 @@ def _only_spelling(step: Step, assembly: Assembly) -> bool:
         printed = assembly.steps[unit.last_seen - 1].names if 0 < unit.last_seen < step.number else ()
         if printed[:1] == step.names[:1]:
             return False  # both were printed in the same operation
-        if skeleton(unit.last.data) != skeleton(piece.data):
+        if not mlir.are_alike(unit.last.data, piece.data):
             return False
     return True
 
