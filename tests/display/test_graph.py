@@ -245,7 +245,7 @@ def test_pictures_widgets_and_legends_have_one_colour_for_each_family():
     for family, name in (("heavy", "nn.dense"), ("activation", "nn.relu")):
         hue = HUES[HUE_OF[FAMILIES.index(family)]]
         assert re.search(rf'fill="{hue}"[^>]*>{name}<', drawing), name
-        assert re.search(rf"color:{hue}[^>]*>■ </span><span>{family}<", static), family
+        assert re.search(rf"background:{hue}[^>]*></span><span>{family}<", static), family
 
 
 @pytest.mark.parametrize(

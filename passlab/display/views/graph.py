@@ -71,8 +71,9 @@ class Legend(Part):
         return [", ".join(FAMILIES[number] for number in self.families)]
 
     def html(self) -> Markup:
+        box = "display:inline-block;width:8px;height:8px;margin-right:4px;background:"  # no letter: it is not read
         names = [
-            join([tag("span", "■ ", style=f"color:{HUES[HUE_OF[number]]}"), tag("span", FAMILIES[number])])
+            join([tag("span", style=box + HUES[HUE_OF[number]]), tag("span", FAMILIES[number])])
             for number in self.families
         ]
         parts = [tag("span", name, style="margin-right:14px;display:inline-block") for name in names]
