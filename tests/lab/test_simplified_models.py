@@ -291,6 +291,21 @@ def test_maps_at_the_end_stay_and_what_comes_before_becomes_smaller() -> None:
     assert (small.left, small.compared.is_right) == ("", True)
 
 
+def test_a_weight_that_layers_share_is_stored_once() -> None:
+    layers = " ".join(
+        f"w{i} = Identity({f'w{i - 1}' if i else 'w'}) t{i} = Transpose<perm = [1, 0]>(w{i}) p{i} = MatMul(y{i}, t{i}) y{i + 1} = Relu(p{i})"
+        for i in range(8)
+    )
+    proto = model(
+        f"g (float[N, 64] y0) => (float[N, 64] y8) {{ {layers} }}",
+        w=np.random.default_rng(5).standard_normal((64, 64), "float32"),
+    )
+    small = lab.simplify(proto)
+    assert ops(small) == ["MatMul", "Relu"] * 8
+    assert small.model().ByteSize() < proto.ByteSize()
+    assert small.compared.is_right
+
+
 def test_equal_outputs_are_computed_once_and_random_numbers_twice() -> None:
     proto = model("g (float[2] x) => (float[2] a, float[2] b) { a = Exp(x) b = Exp(x) }")
     assert sorted(ops(lab.simplify(proto))) == ["Exp", "Identity"]

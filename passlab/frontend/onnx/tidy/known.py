@@ -29,7 +29,9 @@ def fold_constants(graph: ModelGraph, limit: int) -> bool:
     """
     narrow: set[str] = set()  # computed from weights of fewer bits
     sizes: dict[str, int] = {name: value.nbytes for name, value in graph.weights.items()}
-    gone = []
+    gone: list[Any] = []
+    same: dict[str, str] = {}  # a weight that several layers share is stored once
+    first: dict[Any, Any] = {}
     for node in graph.nodes:
         if node.op_type in RANDOM:
             continue
@@ -48,10 +50,27 @@ def fold_constants(graph: ModelGraph, limit: int) -> bool:
         is_large = total > SMALL and (total > source + limit or not narrow.isdisjoint(known))
         if is_large and node.op_type != "Constant":
             continue
-        graph.weights.update(known)
+        other = _known_already(graph, node, same, first)
+        same.update({old: new for old, new in zip(node.output, other, strict=True) if old and old != new})
+        graph.weights.update({name: value for name, value in known.items() if name not in same})
         gone.append(node)
     graph.remove(gone)
+    for node in graph.nodes:
+        rename_inputs(node, same)
+    graph.reindex()
     return bool(gone)
+
+
+def _known_already(graph: ModelGraph, node: Any, same: dict[str, str], first: dict[Any, Any]) -> list[str]:
+    """Return the weights that are the results of a node, or its own results where no weight has these values yet."""
+    own = list(node.output)
+    if node.op_type == "Constant" or not graph.outputs.isdisjoint(own):
+        return own
+    inputs = tuple(same.get(name, name) for name in node.input)
+    if node.op_type == "Identity" and inputs[0] in graph.weights:
+        return [inputs[0]]
+    other = list(first.setdefault((*graph.scale_of(node), inputs, attributes_key(node), len(own)), node).output)
+    return other if all(new or not old for old, new in zip(own, other, strict=True)) else own
 
 
 def merge_equal(graph: ModelGraph) -> bool:
