@@ -5,8 +5,7 @@
     %load_ext passlab.compat            # a notebook
 
 `tvm` is then a set of addresses: `addresses` maps them to passlab, `results` gives arrays the methods `.numpy()` and
-`.asnumpy()` that such programs call. A name without a counterpart raises an error that names it and an alternative
-(`missing`).
+`.asnumpy()` that such programs call. A name without a counterpart raises an error that names it and an alternative.
 
 Nothing is installed while a real `tvm` is imported. `uninstall()` undoes everything.
 """
@@ -15,8 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlab.compat.finder import install, is_installed, uninstall
-from passlab.compat.missing import CompatError, MissingInCompatError
+from passlab.compat.finder import CompatError, MissingInCompatError, install, is_installed, uninstall
 
 __all__ = ["CompatError", "MissingInCompatError", "install", "is_installed", "load_ipython_extension", "uninstall"]
 
