@@ -411,7 +411,7 @@ class Debugger:
         """Run on from here, or from an instant, with other values in registers, as a branch.
 
         The trace stays as it is; the branch is a trace too, `compare()` of the fork lists the differences, and
-        `trace.forks` keeps it. A value may be a text such as `"zeros"` (see `value_literals`); `names` are the
+        `trace.forks` keeps it. A value may be a text such as `"zeros"` (see `value_of`); `names` are the
         variables that a text may name. Raises `RunError` for unknown registers and values that do not fit.
         """
         if instant is not None:

@@ -1,11 +1,8 @@
 """The bytecode verifier: registers exist and are written before use on all paths, jumps stay inside, numbers are valid.
 
-Most code is accepted at once by `quick_checks`. Where that fails, a forward dataflow analysis with a worklist finds the
-fault: without loops it visits each basic block once; with loops, again whenever the set of written registers at its
-start shrinks.
-
-The file begins with the checks of the verifier on whole functions at once: they accept nearly all valid bytecode, and
-name no fault.
+The file begins with checks on whole functions at once: they accept nearly all valid bytecode, and name no fault. Where
+they fail, a forward dataflow analysis with a worklist finds the fault: without loops it visits each basic block once;
+with loops, again whenever the set of written registers at its start shrinks.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from tests.architecture.sources import FunctionNode, Source, parse, python_sources
 
@@ -29,6 +30,28 @@ def test_every_module_has_a_docstring():
 def test_every_public_class_and_function_has_a_docstring():
     silent = [item for source in python_sources("passlab") for item in undocumented(source) if LESSONS not in item]
     assert not silent, "say what it means, then what types cannot: shapes, dtypes, units, errors raised, cost, origin"
+
+
+# What module docstrings quote that is not in the code: words of formats, of other tools, and parts of names.
+FOREIGN = frozenset(
+    ("after_x", "before_x", "bfloat16", "external_data", "invoke_packed", "nanf", "number5_0", "repr_str", "setflags")
+) | {"tsc", "x"}
+
+
+def quoted(source: Source) -> set[str]:
+    """The plain lower-case names between backquotes in the docstring of a module: of files, functions, variables."""
+    return set(re.findall(r"`([a-z_][a-z_0-9]*)`", ast.get_docstring(source.tree) or ""))
+
+
+def test_what_a_module_says_of_others_is_there():
+    sources = python_sources("passlab")
+    names = {part for source in sources for part in source.path.removesuffix(".py").split("/")}
+    names |= {node.name for source in sources for node in source.all(ast.ClassDef, ast.FunctionDef)}
+    lost = []
+    for source in sources:
+        own = set(re.findall(r"\w+", source.text.partition('"""')[2].partition('"""')[2]))
+        lost += [f"{source.path} {name}" for name in sorted(quoted(source) - names - own - FOREIGN)]
+    assert not lost, "a file or function was renamed or moved: name what there is now"
 
 
 def test_the_rule_sees_public_names_only():

@@ -109,7 +109,7 @@ class TorchNode(ModelNode):
         operands = []
         for value in values:
             if isinstance(value, Expr):
-                operands.append((self.dtype(value), 2 if self.rank(value) else 1))  # the weights of `promotion.Operand`
+                operands.append((self.dtype(value), 2 if self.rank(value) else 1))  # the weights of `Operand`
             else:
                 operands.append(("int64" if isinstance(value, Symbol) else number_dtype(value), 0))
         return common_dtype(operands)

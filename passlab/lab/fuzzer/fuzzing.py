@@ -3,7 +3,7 @@
     campaign = lab.fuzz(my_pass, seconds=60)
     campaign.failures[0].module, campaign.failures[0].why, campaign.save("tests/fuzzed")
 
-Programs that make the pass do something (`fuzz_programs`) are run before and after it on inputs of all kinds, and
+Programs that make the pass do something (`ProgramSource`) are run before and after it on inputs of all kinds, and
 counterexamples are reduced. Failures with equal signatures count once. Saved failures are tests for plain pytest.
 
 The file begins with programs that make a pass do something: small ones of the operators that its code mentions, and

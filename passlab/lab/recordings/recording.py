@@ -3,7 +3,7 @@
     rec = passlab.record(mod, "InferType, FoldConstant, FuseOps(fuse_opt_level=2)")
     rec[2].before, rec["FuseOps"].after, rec.where(op="nn.relu"), rec.first(lambda mod: len(mod) > 1)
 
-An `EventRecorder` writes the events; this module numbers and queries them. `recording_files` saves and loads them,
+An `EventRecorder` writes the events; this module numbers and queries them. `files` saves and loads them,
 `provenance` has the origins of nodes, and `display` draws.
 """
 

@@ -6,7 +6,7 @@
 Delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002) over functions and
 nodes: large parts are cut off first, then ever smaller ones, then nodes one by one; shapes shrink last. Every candidate
 that the predicate is asked about has types, has no free variables, and is smaller than the best one so far.
-`reduction_stages` proposes the cuts, `reduction_search` keeps the best candidate.
+Stages propose the cuts, here and in `calls` and `definitions`; `search` keeps the best candidate.
 """
 
 from __future__ import annotations

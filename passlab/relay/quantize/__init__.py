@@ -3,9 +3,8 @@
     with relay.quantize.qconfig(calibrate_mode="kl_divergence", weight_scale="max"):
         small = relay.quantize.quantize(mod, params, dataset=[{"data": image}, ...])
 
-`config` has the options. `quantizing` runs the steps: `partitioning` and `annotating` choose the operators on
-integers, `calibration` finds scales, `realizing` creates the integer arithmetic, `conversions` separates conversions
-from computation.
+`config` has the options. `quantizing` runs the steps, and creates the integer arithmetic: `annotating` chooses the
+operators on integers, `calibration` finds scales, `conversions` separates conversions from computation.
 """
 
 from __future__ import annotations

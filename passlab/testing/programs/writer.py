@@ -1,7 +1,7 @@
 """`ProgramWriter`: writes one random typed program, a block of statements at a time.
 
 A block is a list of statements and a result. Each statement adds values to the scope: some bound by a `let`, some as
-shared nodes, also of inner blocks. The statements are in `constructs`, `patterns`, `operators` and `effects`.
+shared nodes, also of inner blocks. The statements are in `constructs`, `operators` and `effects`.
 """
 
 from __future__ import annotations
