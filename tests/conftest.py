@@ -206,8 +206,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if left_out and config.option.markexpr == "not nightly":
         terminalreporter.write_line("")
         terminalreporter.write_line(
-            f"{left_out:,} tests were left out: those that need other packages, the longest ones, and four fifths of the long "
-            "laws and of the tests in a browser (another fifth is run after each commit). `make nightly` runs all of them."
+            f"{left_out:,} tests were left out: those that need other packages, the longest ones, and most of the long laws and "
+            "of the tests in a browser (others of these run after each commit). `make nightly` runs all of them."
         )
 
 
