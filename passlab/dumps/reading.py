@@ -328,7 +328,7 @@ FORMATS = (
     Format(
         "mlir-tree",
         MLIR,
-        Traits(closed=True, assumes_first=True, wraps=True),
+        Traits(closed=True, assumes_first=True, wraps=True, unordered=True),
         folder=mlir.scan_tree,
         is_folder=mlir.is_tree,
     ),

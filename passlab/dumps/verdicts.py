@@ -31,7 +31,7 @@ class Traits:
     `pairs_only`: only before and after together prove something. `assumes_first`: the first verdict is assumed instead
     of left open. `chains`: several programs follow one another. `nested`: any pass may wrap others, and its text comes
     after theirs. `wraps`: some passes, known by name, do. `partial`: only a few selected passes are in the dump, so
-    that another pass may have made a change.
+    that another pass may have made a change. `unordered`: the dump orders the passes on one operation alone.
     """
 
     says_changes: bool = False
@@ -43,6 +43,7 @@ class Traits:
     wraps: bool = False
     starts_unchanged: bool = False
     partial: bool = False
+    unordered: bool = False
 
 
 # Passes that only read the program, or whose rare changes show in it.
@@ -215,6 +216,9 @@ def _last_program(assembly: Assembly, step: Step) -> Step | int | None:
 def _judge_program(step: Step, assembly: Assembly) -> None:
     last = _last_program(assembly, step)
     digest = last.digest if isinstance(last, Step) else last
+    if assembly.traits.unordered and not (isinstance(last, Step) and last.unit == step.unit and digest == step.digest):
+        step.verdict, step.note = "unknown", "the files do not say which pass ran before this one"
+        return
     if assembly.traits.nested and digest != step.digest and _on_another_program(step, last, assembly):
         return
     if digest != step.digest and not _is_alike(step, last):

@@ -205,3 +205,23 @@ def test_a_dump_without_regions_proves_no_pass_unchanged():
     rec = read_text(text)
     assert [step.verdict for step in rec.steps] == ["unknown", "changed"]
     assert any("left out the regions" in note for note in rec.notes)
+
+
+def test_files_of_whole_programs_prove_nothing_about_passes_on_other_operations(tmp_path):
+    """The files are numbered for each operation: which function was worked on first is not in their names."""
+    for name, number, texts in (("f", 0, (1, 1)), ("g", 1, (2, 2))):
+        for at, value in enumerate(texts):
+            path = tmp_path / "builtin_module_no-symbol-name" / f"func_func_{name}" / f"{number}_{at}_p{at}.mlir"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            head = f"// -----// IR Dump After P{at} (p{at}) ('func.func' operation: @{name}) //----- //\n"
+            body = "".join(
+                f"  func.func @{one}() -> i32 {{\n    %0 = arith.constant {value} : i32\n    return %0 : i32\n  }}\n"
+                for one in "fg"
+            )
+            path.write_text(f"{head}module {{\n{body}}}\n")
+    steps = read(tmp_path, "mlir-tree").steps
+    assert [(step.unit[-1], step.verdict) for step in steps][1:] == [
+        ("f", "unchanged"),
+        ("g", "unknown"),
+        ("g", "unchanged"),
+    ]
