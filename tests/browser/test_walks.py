@@ -17,7 +17,8 @@ from playwright.sync_api import Browser, Page, expect
 import passlab
 from passlab import vm
 from passlab.display.pages.page import write
-from passlab.display.views.recording import recording_view
+from passlab.display.pages.page_answers import page_answers
+from passlab.display.views.recording import RecordingView, recording_view
 from passlab.display.views.stepper import stepper_view
 from passlab.lab.recordings.recording import Recording
 from passlab.testing import squeezenet
@@ -39,7 +40,7 @@ def network() -> Recording:
 # ---------------------------------------------------------------- explorers
 def page_of(view: Any, chrome: Browser, folder: Path, look: str, fault: tuple[str, str] = ("", "")) -> Iterator[Page]:
     """A page of a view; `fault` is an expression for a text of its bundled script, and what stands in its place."""
-    write(view, folder / "view.html", getattr(view, "graphs", None))
+    write(view, folder / "view.html", page_answers(view) if isinstance(view, RecordingView) else None)
     if fault[0]:
         text = (folder / "view.html").read_text(encoding="utf-8")
         text, count = re.subn(*fault, text)
