@@ -21,6 +21,7 @@ from passlab.arguments import checked
 from passlab.dumps import folders, iree, llvm, mlir, stages, torch, triton, xla
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, NONE, Banner, Scan
+from passlab.dumps.doubts import doubt_equal_texts, doubt_left_out, doubt_mixed, doubt_texts, is_only_changes
 from passlab.dumps.extents import extent_of, root_operation
 from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, TORCH, Language
 from passlab.dumps.llvm import is_no_pass, kind_of
@@ -41,7 +42,7 @@ from passlab.dumps.source import (
     spool,
     unpacked,
 )
-from passlab.dumps.verdicts import Traits, doubt_equal_texts, doubt_left_out, doubt_mixed, doubt_texts, is_only_changes
+from passlab.dumps.verdicts import Traits
 from passlab.errors import Diagnostic, DumpError, did_you_mean, type_in_words
 
 XDSL_MARK = b"IR after "
