@@ -106,9 +106,7 @@ class Deadline:
         self._wakes = self.seconds is not None and _may_wake()
         if self.seconds is not None:
             self._work = Stopwatch() if self._busy else None
-            try:
-                _alarm.add(self, self.seconds)
-            except RuntimeError:  # there are no threads, as in a browser: searches look at the clock between programs
+            if not _alarm.add(self, self.seconds):  # searches look at the clock between programs
                 self._over.set()
         return self
 
@@ -200,12 +198,15 @@ class _Alarm:
         self._sooner = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def add(self, deadline: Deadline, seconds: float) -> None:
-        """Watch a deadline once `seconds` have passed. Raises `RuntimeError` on a platform without threads."""
+    def add(self, deadline: Deadline, seconds: float) -> bool:
+        """Watch a deadline once `seconds` have passed. Returns False on platforms without threads, such as browsers."""
         with _starting:
             if self._thread is None or not self._thread.is_alive():
                 thread = threading.Thread(target=self._run, name="passlab-deadlines", daemon=True)
-                thread.start()
+                try:
+                    thread.start()
+                except RuntimeError:
+                    return False
                 self._thread = thread
             if len(self._due) >= self._most:
                 self._due = [entry for entry in self._due if not entry[-1].is_over()]
@@ -214,6 +215,7 @@ class _Alarm:
             heapq.heappush(self._due, (time.monotonic() + seconds, next(self._numbers), deadline))
             if self._due[0][-1] is deadline:
                 self._sooner.set()
+            return True
 
     def _run(self) -> None:
         while True:

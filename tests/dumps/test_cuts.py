@@ -137,9 +137,10 @@ def test_what_is_gone_without_a_word_is_noticed_where(what):
 
 
 def test_a_range_of_blame_goes_back_to_the_last_text_before_the_cut():
-    parts = [f"*** IR Dump After P{at} on f ***\n{HEAD}  ret i32 {value}\n}}\n" for at, value in enumerate("012344")]
+    parts = [f"*** IR Dump After P{at} on f ***\n{HEAD}  ret i32 {value}\n}}\n" for at, value in enumerate("0123444")]
     rec = read_text("".join([*parts[:3], "[... 40 lines omitted ...]\n", *parts[3:]]))
-    assert [step.verdict for step in rec.steps] == ["unknown", "changed", "changed", "unknown", "changed", "unchanged"]
+    verdicts = ["unknown", "changed", "changed", "unknown", "changed", "unchanged", "unchanged"]
+    assert [step.verdict for step in rec.steps] == verdicts
     assert rec[4].note == "lines of the dump are missing between this text and the one before"
     assert {(one.since, one.step) for one in rec.history("f").origins(3) if one.step == 4} == {(3, 4)}
 

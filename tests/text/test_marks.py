@@ -121,7 +121,7 @@ def test_lines_that_are_shown_have_the_text_and_marks_of_the_whole_text(seed: in
     count = whole.text.count("\n")
     for first in (0, 1, count // 2, count - 4):
         part, left_out = render(mod, annotate=without_types).excerpt(first, 5)
-        other, others_left_out = MarkedText(eager._annotated, eager._marked).excerpt(first, 5)
+        other, others_left_out = eagerly(mod).excerpt(first, 5)
         assert (part.text, part.marks, left_out) == (other.text, other.marks, others_left_out)
         assert part.text == "\n".join(whole.text.split("\n")[first : first + 5])
 
