@@ -238,7 +238,8 @@ class Assembly:
         if body is not None and banner.scope != FRAGMENT and body.whole is not False:
             begun.names, is_ambiguous = self._named_in_program(body, banner)
             if not is_ambiguous:
-                self._update_units(body, begun.names, len(self.steps), banner)
+                is_inside = any(not self._runs_beside(one.banner, banner) for one in self._open)
+                self._update_units(body, begun.names, len(self.steps), banner, is_inside=is_inside)
         self._open.append(begun)
         self._printed = []
 
@@ -365,29 +366,40 @@ class Assembly:
         return unit.last.digest if unit is not None and unit.last is not None else None
 
     def _update_units(
-        self, body: Body, names: tuple[str, ...], number: int, banner: Banner, since: int | None = None
+        self,
+        body: Body,
+        names: tuple[str, ...],
+        number: int,
+        banner: Banner,
+        since: int | None = None,
+        is_inside: bool = False,
     ) -> None:
         """Enter the units of a body into the state of the program after step `number`.
 
-        One of the steps from `since` on made the text; None is for a text before a pass.
+        One of the steps from `since` on made the text; None is for a text before a pass. Where that pass runs inside
+        another, and the text after the step is known and differs, the one around has changed it since: the text is
+        entered at the next step.
         """
-        is_new = False
+        is_new, moved = False, 0
         for name, piece in zip(names, body.pieces, strict=True):
             unit = self.units.get(name) or self._adopt_unit(name, names)
             if unit is None:
                 unit = self.units[name] = Unit(name, banner.language or self.language.name)
+            place = number + (is_inside and unit.is_known_after(number, piece))
+            moved = moved or place - number
             # A text before a pass was there since the step after the last one that printed the unit.
-            first = min(number, unit.last_seen + 1) if unit.pieces else number
-            first = min(first if since is None else since, self.gaps.since(name, unit) or number)
-            is_other = unit.put(number, piece, first)
+            first = min(place, unit.last_seen + 1) if unit.pieces else number
+            first = min(first if since is None else since, self.gaps.since(name, unit) or place)
+            is_other = unit.put(place, piece, first)
+            unit.last_seen = number
             is_new = is_new or (is_other and not name.endswith(HEAD))
         # A text before a pass is mostly that after the pass before it, in which the aliases are those of the program.
         if self.language.name == "mlir" and names and (is_new or since is not None):
-            self.prints.append((number, names[0], body.piece))
+            self.prints.append((number + moved, names[0], body.piece))
         is_whole = banner.scope == MODULE or self._is_program(names)
         self.saw_program = self.saw_program or is_whole
         if is_whole or (banner.kind == "op" and names):
-            self._remove_missing(names, number, banner, is_whole)
+            self._remove_missing(names, number + moved, banner, is_whole)
 
     def _is_program(self, names: tuple[str, ...]) -> bool:
         """Whether a body is the outermost module: the program has no other one, but for one with its parts."""

@@ -125,6 +125,10 @@ class Unit:
         """The latest text."""
         return self.pieces[-1] if self.pieces else None
 
+    def is_known_after(self, number: int, piece: Excerpt) -> bool:
+        """Whether the text of the unit after a step is known and is another one than a given text."""
+        return self.last_seen >= number and (self.last is None or self.last.digest != piece.digest)
+
     def put(self, number: int, piece: Excerpt | None, since: int) -> bool:
         """Add the text of the unit after a step; return whether it is another one than before."""
         self.last_seen = number

@@ -206,3 +206,18 @@ def test_functions_without_a_body_are_lines_of_the_program_around_them():
     recording = read_text("".join([printed("After", name, text) for name, text in stream]))
     assert [step.verdict for step in recording.steps[1:5]] == ["unchanged", "unchanged", "changed", "unchanged"]
     assert recording.program(6).strip() == program.strip()
+
+
+def test_what_the_pass_around_others_changes_stays_out_of_the_program_of_those_before():
+    """The outer pass changes the function between two passes that it runs; each of these leaves what it got."""
+    texts = [FUNC.format(f"  %0 = {name}.op %arg0 : i32\n") for name in ("old", "mid", "new")]
+    stream = [
+        ("Before", "Outer", texts[0]), ("Before", "P", texts[0]), ("After", "P", texts[0]),
+        ("Before", "Q", texts[1]), ("After", "Q", texts[1]), ("After", "Outer", texts[2]),
+    ]  # fmt: skip
+    recording = read_text("".join([printed(*one) for one in stream]))
+    assert [(step.name, step.verdict) for step in recording.steps] == [
+        ("P", "unchanged"), ("Q", "unchanged"), ("Outer", "changed"),
+    ]  # fmt: skip
+    assert [recording.program(at).split("%0 = ")[1][:3] for at in range(4)] == ["old", "old", "mid", "new"]
+    assert recording.last("old.op").number == 1
