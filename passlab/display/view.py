@@ -6,6 +6,7 @@ The functions of `passlab.display` create views. A view depends neither on IPyth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+V = TypeVar("V", bound="BriefView")
 
 
 class HasFrame(Protocol):
@@ -101,6 +103,18 @@ class View:
 
     def __repr__(self) -> str:
         return self.text()
+
+
+class BriefView(View):
+    """Base of the views that a terminal shows with the first lines or rows alone: those are `brief`."""
+
+    brief = False
+
+    def for_terminal(self: V) -> V:
+        """Return the view with its first lines or rows."""
+        view = copy(self)
+        view.brief = True
+        return view
 
 
 def checked_view(*kinds: type, hint: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

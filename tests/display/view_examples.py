@@ -151,7 +151,8 @@ def classes() -> dict[str, type[View]]:
         if module.name != "layout_worker":  # a program of its own
             importlib.import_module(f"passlab.display.{module.name}")
     own = (cls for cls in _below(View) if cls.__module__.startswith("passlab."))
-    return {cls.__name__: cls for cls in own if cls is not VerdictView}  # whose sentences are those of its subclasses
+    bases = (display.view.BriefView, VerdictView)  # whose sentences are those of their subclasses
+    return {cls.__name__: cls for cls in own if cls not in bases}
 
 
 def _below(base: type[View]) -> Iterator[type[View]]:

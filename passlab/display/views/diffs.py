@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
 from functools import cached_property, partial
 
 from passlab.diffing.diff import Diff
@@ -14,7 +13,7 @@ from passlab.display.protocol.programs import ChangedWords, DiffData, DiffLines,
 from passlab.display.rows import Counts
 from passlab.display.text.alignment import CHANGED, MOVED, SAME, Row, align
 from passlab.display.text.listing import Line, LineTable, ProgramLines, lines_of, listing, marked_text, type_text
-from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view import BriefView, HasFrame, checked_view
 from passlab.instrument.statistics import count_module
 from passlab.ir.module import IRModule
 from passlab.table import Table
@@ -27,13 +26,12 @@ Lines = Callable[[], ProgramLines]
 _LEGEND = {MOVED: "~ moved into or out of a function", "<": "< moved from here", ">": "> moved to here"}
 
 
-class DiffView(View):
+class DiffView(BriefView):
     """Two programs side by side."""
 
     kind = script = "diff"
     whole = "the diff is longer than a notebook should hold"
     rest = "print(DIFF.text()) prints all lines of a diff"
-    brief = False  # whether only the first lines are shown as text
 
     def __init__(self, difference: Diff, before: Lines | None = None, after: Lines | None = None) -> None:
         self.diff = difference
@@ -81,12 +79,6 @@ class DiffView(View):
     def parts(self) -> Iterable[Part]:
         yield Sentence(self.title)
         yield from self.changes(BRIEF_LINES if self.brief else STATIC_LINES, self.rest, self.brief)
-
-    def for_terminal(self) -> View:
-        """Return the view with the first `BRIEF_LINES` lines of the unified diff."""
-        view = copy(self)
-        view.brief = True
-        return view
 
     def changes(self, most: int, rest: str, brief: bool = False) -> Iterable[Part]:
         """Yield the changed numbers of calls, and the unified diff, `most` lines of it in HTML.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +12,7 @@ from passlab.display.parts import Code, Embedded, Fold, Part, Sentence
 from passlab.display.protocol.analyses import InstrumentData, PrintedDiff, PrintedHead, PrintedProgram, PrinterData
 from passlab.display.rows import Rows
 from passlab.display.text.listing import LineTable
-from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view import BriefView, HasFrame, View, checked_view
 from passlab.display.views.diffs import BRIEF_LINES, STATIC_LINES, DiffView, diff_view, sentence
 from passlab.display.views.module import ModuleView, module_view
 from passlab.display.views.recording import recording_view
@@ -81,12 +80,11 @@ class InstrumentView(View):
         return self.table
 
 
-class PrintedStepView(View):
+class PrintedStepView(BriefView):
     """One program or diff that a printing instrument showed, as a line that unfolds."""
 
     kind = script = "printer"
     rest = "print(STEP.diff().text()) prints all lines of a step of the recording"
-    brief = False  # whether only the first lines of the difference are shown as text
 
     def __init__(self, step: PrintedStep) -> None:
         self.step = step
@@ -130,12 +128,6 @@ class PrintedStepView(View):
             inner = [Embedded(self.inside)]
         tone = {"failed": "bad", "unchanged": "muted"}.get(self.outcome, "")
         return Fold(self.title, inner, tone=tone)
-
-    def for_terminal(self) -> PrintedStepView:
-        """Return the step with the first lines of its difference."""
-        view = copy(self)
-        view.brief = True
-        return view
 
     def parts(self) -> Iterable[Part]:
         yield self.part

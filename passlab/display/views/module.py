@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +12,7 @@ from passlab.display.nodes import line_numbers
 from passlab.display.parts import HtmlOnly, Part, Sentence
 from passlab.display.protocol.programs import ModuleData, ProgramRows
 from passlab.display.text.listing import Line, LineTable, ProgramLines, listing, short_type, type_text
-from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view import BriefView, HasFrame, checked_view
 from passlab.errors import counted
 from passlab.ir.adt import Pattern
 from passlab.ir.expr import Expr
@@ -22,14 +21,13 @@ from passlab.ir.types import Type
 from passlab.table import Table
 
 
-class ModuleView(View):
+class ModuleView(BriefView):
     """A module, expression, type or pattern as Relay text."""
 
     kind = script = "module"
     whole = "str() of the program has all"
 
     rest = "print(PROGRAM) prints all of them"
-    brief = False  # whether only the first lines of a very long program are shown as text
 
     def __init__(self, program: Any) -> None:
         self.program = program
@@ -62,12 +60,6 @@ class ModuleView(View):
     def code(self, lines: list[CodeLine]) -> Listing:
         """Return lines as a part, cut as far as the view is."""
         return Listing(lines, rest=self.rest, brief=self.brief)
-
-    def for_terminal(self) -> View:
-        """Return the view with the first lines of a very long program."""
-        view = copy(self)
-        view.brief = True
-        return view
 
     def data(self) -> ModuleData:
         table, title = LineTable(), self.title

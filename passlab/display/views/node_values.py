@@ -8,7 +8,6 @@ facts colour the boxes of the graph.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from functools import cached_property
 from math import isinf
 
@@ -17,7 +16,7 @@ from passlab.display.nodes import line_node
 from passlab.display.parts import Fold, HtmlOnly, Part, Sentence
 from passlab.display.protocol.analyses import FactCells, NodeValuesData
 from passlab.display.rows import Rows
-from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view import BriefView, HasFrame, checked_view
 from passlab.display.views.graph import GraphView
 from passlab.display.views.module import ModuleView, code_line
 from passlab.errors import visible
@@ -30,11 +29,10 @@ NOT_COMPARED = "not compared"  # no node of the earlier run is known to be this 
 LIKELY = "likely "  # before a difference from a node that was matched by structure alone
 
 
-class NodeValuesView(View):
+class NodeValuesView(BriefView):
     """A run on its program, compared with the earlier run `against` if there is one."""
 
     kind = script = "values"
-    brief = False  # whether only the first lines are shown as text
 
     def __init__(self, run: NodeValues, against: NodeValues | None = None) -> None:
         self.run = run
@@ -92,12 +90,6 @@ class NodeValuesView(View):
         """The first node whose value surely differs."""
         first = None if self.comparison is None else self.comparison.first
         return None if self.comparison is None or first in self.comparison.unsure else first
-
-    def for_terminal(self) -> View:
-        """Return the view with the first lines of a long program."""
-        view = copy(self)
-        view.brief = True
-        return view
 
     # ------------------------------------------------------------ data
     def graph(self) -> GraphView:

@@ -6,13 +6,12 @@ The file begins with the view of any table.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from copy import copy
 from typing import Any
 
 from passlab.display.parts import Part
 from passlab.display.protocol.analyses import ProspectRow, ProspectsData
 from passlab.display.rows import Rows, shown_value
-from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view import BriefView, HasFrame, checked_view
 from passlab.errors import visible
 from passlab.ir.module import IRModule
 from passlab.lab.variants.prospects import prospects
@@ -20,24 +19,17 @@ from passlab.table import Table
 
 
 # ---------------------------------------------------------------- tables: of passes, of origins, of an instrument
-class TableView(View):
+class TableView(BriefView):
     """A table. `title` is what it is called, above it."""
 
     kind = "table"
     title = ""
-    brief = False  # whether only the first rows of a very long table are shown as text
 
     def __init__(self, table: Table, title: str = "") -> None:
         self.table, self.title = table, title
 
     def parts(self) -> Iterable[Part]:
         yield Rows(self.table, self.title, brief=self.brief)
-
-    def for_terminal(self) -> View:
-        """Return the view with the first rows of a very long table."""
-        view = copy(self)
-        view.brief = True
-        return view
 
     def data(self) -> Mapping[str, Any]:
         rows = [[shown_value(value) for value in row] for row in self.table.rows]

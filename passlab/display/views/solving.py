@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from functools import cached_property
 
 from passlab.display.code_lines import Listing
@@ -11,18 +10,17 @@ from passlab.display.nodes import NO_NODE, line_node, number_of
 from passlab.display.parts import Fold, Part, Sentence
 from passlab.display.protocol.analyses import SolvingData
 from passlab.display.rows import Rows
-from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view import BriefView, HasFrame, checked_view
 from passlab.display.views.module import ModuleView, code_line
 from passlab.errors import visible
 from passlab.ir.expr import Expr
 from passlab.lab.solving import Solving
 
 
-class SolvingView(View):
+class SolvingView(BriefView):
     """An analysis: its decisions, and the states of the program's lines before and after each."""
 
     kind = script = "solving"
-    brief = False  # whether only the first decisions and lines are shown as text
 
     def __init__(self, run: Solving) -> None:
         self.run = run
@@ -56,12 +54,6 @@ class SolvingView(View):
         pairs = zip(self.module.lines, facts, strict=True)
         lines = [code_line(line, f"  // {fact}" if fact else "", fact or "") for line, fact in pairs]
         return Listing(lines, rest=f"state({number}) of the solving has the state of each node", brief=self.brief)
-
-    def for_terminal(self) -> View:
-        """Return the view with the first decisions and lines of a long analysis."""
-        view = copy(self)
-        view.brief = True
-        return view
 
     def data(self) -> SolvingData:
         program = self.module.data()
