@@ -288,7 +288,7 @@ def bisect(recording: TextRecording, predicate: Any, unit: str | None, low: int,
 
     def holds_after(number: int) -> bool:
         text = whole(number) if unit is None else recording.unit_text(number, unit)
-        answer = _holds(predicate, text, ending)
+        answer = _accepts_file(predicate, text, ending) if is_tool else holds(predicate, text, Path())
         tried.append((number, answer))
         return answer
 
@@ -334,14 +334,12 @@ def _is_known(recording: TextRecording, number: int, unit: str | None) -> bool:
     return bool(recording.units_at(number)) if unit is None else recording._unit(unit).at(number) is not None
 
 
-def _holds(predicate: Any, text: str, ending: str) -> bool:
-    """Whether a predicate holds of a text; a command gets it in a file."""
-    if callable(predicate) or isinstance(predicate, (str, re.Pattern)):
-        return holds(predicate, text, Path())
+def _accepts_file(command: Any, text: str, ending: str) -> bool:
+    """Whether a command holds of a file with a text."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"program{ending}"
         write_text(path, text, "surrogateescape")
-        return holds(predicate, text, path)
+        return holds(command, text, path)
 
 
 # ---------------------------------------------------------------- files
