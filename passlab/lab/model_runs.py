@@ -209,19 +209,7 @@ def _evaluator(model: Any) -> Run:
     mod = from_onnx(model)[0]
     evaluator, main = Evaluator(mod), mod.get_global_var("main")
     names = [value.name for value in graph_inputs(model.graph)]
-    return lambda inputs: arrays_of(evaluator.run(main, [inputs[name] for name in names]))
-
-
-def arrays_of(value: Any) -> list[Any]:
-    """Return the arrays in a result, which may be nested tuples, in order."""
-    leaves, stack = [], [value]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, tuple):
-            stack += part[::-1]
-        else:
-            leaves.append(np.asarray(part))
-    return leaves
+    return lambda inputs: list(map(np.asarray, tensors_of([evaluator.run(main, [inputs[name] for name in names])])))
 
 
 def tensors_of(results: Sequence[Any]) -> list[Any]:
