@@ -45,7 +45,11 @@ def writing_error(path: object, error: OSError) -> FileAccessError:
 
 
 def checked_path(path: str | os.PathLike[str]) -> Path:
-    """Return a path. Raises `FileAccessError` for what is not one, and for a name that no file can have."""
+    """Return a path, with the user's folder for a leading `~`, which no shell has replaced in a notebook.
+
+    Every path that a user gives goes through here. Raises `FileAccessError` for what is not a path, and for a name that
+    no file can have.
+    """
     name: object = path.__fspath__() if isinstance(path, os.PathLike) else path
     if not isinstance(name, str):
         hint = "give its name as text, or a pathlib.Path"
@@ -57,7 +61,7 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
     except UnicodeEncodeError:
         message = "the name of a file contains half of a character"
         raise FileAccessError(Diagnostic(message, found=ascii(name))) from None
-    return Path(name)
+    return Path(os.path.expanduser(name))  # noqa: PTH111 - `Path.expanduser` raises for a name such as `~x`
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from typing import IO, Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from passlab import limits
-from passlab.atomic_file import atomic_file
+from passlab.atomic_file import atomic_file, checked_path
 from passlab.debugger.code_map import CodeMap
 from passlab.debugger.forks import branches_of, remember
 from passlab.debugger.node_runs import record_nodes
@@ -395,7 +395,7 @@ def save(trace: TraceData, path: str | os.PathLike[str], forks: bool = True) -> 
     ]
     tensors = ((f"tensors/{number}", tensor_record(array)) for number, array in enumerate(values.tensors))
     logs = ((f"runs/{n}/{name}", data) for n, run in enumerate(runs) for name, data in log_parts(run.log).items())
-    write_archive(Path(path), chain(texts, tensors, logs))
+    write_archive(checked_path(path), chain(texts, tensors, logs))
 
 
 def _definitions(root: TraceData) -> Iterable[TypeData]:
@@ -443,7 +443,7 @@ def _bytecode(trace: TraceData) -> tuple[bytes, str]:
 def load(path: str | os.PathLike[str], cls: type[T]) -> T:
     """Read the trace that was saved, as a `cls`, with its forks. Raises `FileAccessError` and `VerifyError`."""
     try:
-        with zipfile.ZipFile(path) as file:
+        with zipfile.ZipFile(checked_path(path)) as file:
             return _Reader(Archive(file, TEXTS), cls).trace()
     except PasslabError:
         raise

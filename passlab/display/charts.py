@@ -12,13 +12,12 @@ import importlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from passlab.arguments import checked
-from passlab.atomic_file import atomic_file, write_bytes, write_text
+from passlab.atomic_file import atomic_file, checked_path, write_bytes, write_text
 from passlab.display.views.graph import GraphView
 from passlab.dumps.recording import TextRecording
 from passlab.errors import Diagnostic, MissingPackageError, PassTypeError, PassValueError, did_you_mean, visible
@@ -272,9 +271,10 @@ def save_picture(picture: Any, path: str | os.PathLike[str]) -> None:
     >>> path.read_text().startswith("<svg")
     True
     """
-    kind = Path(path).suffix.lower().removeprefix(".")
+    ending = checked_path(path).suffix
+    kind = ending.lower().removeprefix(".")
     if kind not in ("svg", "png"):
-        raise PassValueError(Diagnostic(f"a picture is not written as `{Path(path).suffix}`", expected=".svg or .png"))
+        raise PassValueError(Diagnostic(f"a picture is not written as `{ending}`", expected=".svg or .png"))
     if isinstance(picture, GraphView) and kind == "svg":
         return write_text(path, picture.svg())
     if isinstance(picture, GraphView) or type(picture).__module__.partition(".")[0] == "altair":

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from passlab.atomic_file import write_text
+from passlab.atomic_file import checked_path, write_text
 from passlab.diffing.text_lines import TextLine
 from passlab.dumps import commands
 from passlab.dumps.blame import LineOrigin, UnitHistory, life_of_line, lines_with
@@ -358,7 +358,7 @@ def save_before(recording: TextRecording, step: Step, path: str | PathLike[str])
         text = text[module.start() :]  # LLVM prints the loop of a legacy pass before the module
     if step.language == "llvm" and step.scope != "module" and _ATTACHED.search(recording.before(step)):
         text = f"{_NO_METADATA}\n{text}"
-    target = Path(path)
+    target = checked_path(path)
     write_text(target, text + "\n", "surrogateescape")
     return recording.command(step, str(target.with_suffix(""))) if text else ""
 

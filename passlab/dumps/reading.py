@@ -18,6 +18,7 @@ from typing import Any
 
 from passlab import limits
 from passlab.arguments import checked
+from passlab.atomic_file import checked_path
 from passlab.dumps import folders, iree, llvm, mlir, stages, torch, triton, xla
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, NONE, Banner, Scan
@@ -362,7 +363,7 @@ def read(path_or_stream: Any, format: str | None = None) -> TextRecording:
     """
     chosen = _format_named(format)
     if isinstance(path_or_stream, (str, os.PathLike)):
-        path = Path(path_or_stream)
+        path = checked_path(path_or_stream)
         if not os.path.exists(path):  # noqa: PTH110 - `exists` raises for a name that no file can have
             raise DumpError(Diagnostic(f"there is no file or folder {path}"))
         try:

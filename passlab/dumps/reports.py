@@ -19,10 +19,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passlab import limits
+from passlab.atomic_file import checked_path
 from passlab.dumps.commands import llvm_pass_argument
 from passlab.dumps.source import Excerpt, open_file
 from passlab.errors import Diagnostic, DumpError
@@ -127,7 +127,7 @@ def remark_range(first: int, last: int) -> str:
 # ---------------------------------------------------------------- reading
 def read_report(path: str | PathLike[str]) -> Reports | list[dict[str, Any]]:
     """Return the reports in a file, or the events of a time trace. Raises `DumpError` for a file without any."""
-    target = Path(path)
+    target = checked_path(path)
     if not target.is_file():
         raise DumpError(Diagnostic(f"there is no file {target}"))
     source = open_file(target)

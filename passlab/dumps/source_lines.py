@@ -12,9 +12,9 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from passlab.atomic_file import checked_path
 from passlab.diffing.text_diff import MOVED, OPERANDS, SAME
 from passlab.dumps.locations import NOWHERE, Place, Places, has_places, is_same_file, places_of
 from passlab.dumps.source import DumpSource, Excerpt
@@ -234,7 +234,7 @@ class SourceMap:
         """Give the text of a source file, or read it. Raises `FileAccessError`."""
         if text is None:
             try:
-                text = Path(path).read_text("utf-8", "replace")
+                text = checked_path(path).read_text("utf-8", "replace")
             except OSError as error:
                 raise FileAccessError(Diagnostic(f"the source {os.fspath(path)} cannot be read: {error}")) from error
         self.texts[os.fspath(path)] = text

@@ -103,7 +103,7 @@ class TritonRecording(TextRecording):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the recording to a file, compressed where its name ends with `.gz`. Raises `FileAccessError`."""
         data = b"".join(self._sections())
-        write_bytes(Path(path), gzip.compress(data, mtime=0) if os.fspath(path).endswith(".gz") else data)
+        write_bytes(path, gzip.compress(data, mtime=0) if os.fspath(path).endswith(".gz") else data)
 
     def _sections(self) -> Iterator[bytes]:
         yield from _section({"kernel": self.name, "notes": self.notes})

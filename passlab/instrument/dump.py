@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from passlab.arguments import checked
-from passlab.atomic_file import make_folder, remove_file, write_text
+from passlab.atomic_file import checked_path, make_folder, remove_file, write_text
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import is_changed
 from passlab.instrument.per_run import PerRun
@@ -44,7 +44,7 @@ class DumpIR(PassInstrument, Tabular):
         show_meta_data: bool = True,
     ) -> None:
         super().__init__()
-        self.dump_dir = Path(dump_dir)
+        self.dump_dir = checked_path(dump_dir)
         self.refresh = refresh
         self.only_changed = only_changed
         self.show_meta_data = show_meta_data

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from passlab.arguments import checked
-from passlab.atomic_file import make_folder
+from passlab.atomic_file import checked_path, make_folder
 from passlab.errors import Diagnostic, ModelError, PassError, PasslabError
 from passlab.frontend import from_onnx
 from passlab.frontend.onnx.export.combining import RULES
@@ -104,7 +104,7 @@ class Simplification:
             raise ModelError(
                 Diagnostic(f"the result is not written, since it was not run: {self.agreement}", hint=hint)
             )
-        save_model(model, Path(path))
+        save_model(model, checked_path(path))
 
     def table(self) -> Table:
         """Return a row for each pass that changed something: its step and name, operators fewer and more.

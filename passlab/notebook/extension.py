@@ -112,7 +112,7 @@ class DumpMagics(NamedMagics):
         %dump build/after-all.txt -o rec
         """
         options = options_of(self.dump, shield_quotes(line))
-        return self._bound(rooms.dumps.read(Path(options.path).expanduser(), options.format), options.out)
+        return self._bound(rooms.dumps.read(options.path, options.format), options.out)
 
     @no_var_expand
     @magic_arguments()

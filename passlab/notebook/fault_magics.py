@@ -7,7 +7,6 @@ The file begins with the magic for models: `%simplify` makes an ONNX model, or a
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -16,6 +15,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 import passlab
 from passlab import arguments, lab
+from passlab.atomic_file import checked_path
 from passlab.errors import did_you_mean, type_in_words
 from passlab.notebook import lazy_modules as rooms
 from passlab.notebook import values
@@ -50,7 +50,7 @@ class ModelMagics(NamedMagics):
         shapes = dict(map(_shape, options.shape))
         small = lab.simplify(self._model(options.model), shapes, words(options.disable))
         if options.save:
-            small.save(Path(options.save).expanduser())
+            small.save(options.save)
         if options.out:
             self.shell.user_ns[options.out] = small
         return small
@@ -60,7 +60,7 @@ class ModelMagics(NamedMagics):
         value = self.shell.user_ns.get(name)
         if isinstance(value, passlab.IRModule) or hasattr(value, "SerializeToString"):
             return value
-        path = Path(name).expanduser()
+        path = checked_path(name)
         if not os.path.isfile(path):  # noqa: PTH113 - `is_file` raises for a name that no file can have
             kind = f", and `{name}` of this notebook is of type {type(value).__name__}" if value is not None else ""
             raise UsageError(f"there is no file `{name}`{kind}: give a model `net.onnx`, or the name of a program")

@@ -22,7 +22,6 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from passlab.atomic_file import write_text
@@ -115,7 +114,7 @@ class TorchRecorder:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the log to a file, which `passlab.dumps.read` and tlparse read."""
-        write_text(Path(path), self.log)
+        write_text(path, self.log)
 
     def _snapshot(self, module: Any) -> Snapshot:
         """Return the snapshot of a module: the last one if its graph is as it was then."""

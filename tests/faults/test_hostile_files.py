@@ -231,6 +231,18 @@ def test_what_is_no_file_is_refused(reader, kind, tmp_path):
     assert outcome(reader, path) != "read"
 
 
+@pytest.mark.parametrize(
+    "reader", [name for name in READERS if name not in ("recording", "campaign", "program", "JSON")]
+)
+def test_a_tilde_is_the_folder_of_the_user(reader, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "file").write_bytes(b"%")
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path / "folder")
+    whole, short = (outcome(reader, path) for path in (tmp_path / "file", Path("~/file")))
+    assert short.replace("~", str(tmp_path)) == whole != "read"
+
+
 def test_the_hostile_files_are_hostile(tmp_path):
     """Read the way that no reader may read them, they run."""
     marker = tmp_path / "marker"

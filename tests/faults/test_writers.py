@@ -165,6 +165,18 @@ def test_a_missing_folder_is_told(name: str, tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["plain"]
 
 
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_tilde_is_the_folder_of_the_user(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, here = tmp_path / "home", tmp_path / "here"
+    home.mkdir()
+    here.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(here)
+    WRITERS[name](0, Path("~/file.onnx" if name == "ONNX" else "~/file"))
+    assert not list(here.iterdir())
+    assert [one.stem for one in home.iterdir()] == ["file"]
+
+
 # ---------------------------------------------------------------- folders
 def contents(target: Path) -> tuple[list[str], str]:
     """What a saved recording says: its passes, and its last program with all constants."""

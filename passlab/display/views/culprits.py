@@ -10,7 +10,7 @@ from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
-from passlab.atomic_file import write_text
+from passlab.atomic_file import checked_path, write_text
 from passlab.display.nodes import number_of
 from passlab.display.pages.page import static_document
 from passlab.display.parts import Code, Embedded, Fold, HtmlOnly, Part, Sentence
@@ -296,7 +296,7 @@ def write_campaign(campaign: Campaign, directory: str | PathLike[str]) -> Path:
 
     The page needs no script, not even to unfold failures.
     """
-    view, path = CampaignReport(campaign), Path(directory) / "report.html"
+    view, path = CampaignReport(campaign), checked_path(directory) / "report.html"
     title = f"Programs that {campaign.pass_.as_text()} breaks"
     write_text(path, static_document(title, view.html()), "backslashreplace")
     return path

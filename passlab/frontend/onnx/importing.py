@@ -525,7 +525,7 @@ def from_onnx(
     functions = {(plain_domain(f.domain), f.name): f for f in getattr(proto, "functions", ())}
     check_support(proto.graph, opsets, functions)
     if export_node_renamed_model_path is not None:
-        _export_renamed(proto, Path(export_node_renamed_model_path))
+        _export_renamed(proto, checked_path(export_node_renamed_model_path))
 
     def import_parts(symbols: dict[str, SizeVar] | None) -> tuple[IRModule, dict[str, Array]]:
         translator = Translator(functions, external)

@@ -25,13 +25,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from passlab import limits
-from passlab.atomic_file import write_text
+from passlab.atomic_file import checked_path, write_text
 from passlab.errors import Diagnostic, FileAccessError, ModelError, PasslabError
 from passlab.ir.dtypes import dtype_name
 from passlab.op.dtypes import Array, array_dtype, guard_size
@@ -164,7 +163,7 @@ def load_program(source: Any) -> TorchProgram:
     """Return the program in a JSON file, or in the result of `json.load`. Raises `ModelError` for anything else."""
     if isinstance(source, Mapping):
         return from_data(source)
-    path = Path(source)
+    path = checked_path(source)
     try:
         limits.check("model_bytes", path.stat().st_size, f"the program {path.name}")
         data = json.loads(path.read_bytes())

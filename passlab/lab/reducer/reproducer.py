@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlab.atomic_file import write_text
+from passlab.atomic_file import checked_path, write_text
 from passlab.errors import Diagnostic, MissingPackageError, PassError, visible
 from passlab.ir.module import IRModule
 from passlab.lab.reducer.python_source import PySource, function_source, pass_source
@@ -131,7 +131,7 @@ def _write_notebook(cells: Iterable[tuple[str, str]], path: str | PathLike[str])
     # The default ids are random, so two notebooks of the same fault would differ.
     results = [make[kind](text.strip("\n"), id=f"cell-{number}") for number, (kind, text) in enumerate(cells)]
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    target = Path(path)
+    target = checked_path(path)
     notebook = nbformat.v4.new_notebook(cells=results, metadata=kernel)
     write_text(target, f"{nbformat.writes(notebook)}\n")
     return target

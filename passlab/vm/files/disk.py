@@ -38,6 +38,7 @@ def as_path(file_name: Any) -> Path:
     name = fspath(file_name) if isinstance(file_name, (str, PathLike)) else None
     if not isinstance(name, str):
         raise RunTypeError(f"the name of a file is a string or a path, not {type_in_words(file_name)}")
-    if "\0" in name:
-        raise RunError("the file name contains a NUL byte")
-    return Path(name)
+    try:
+        return atomic_file.checked_path(name)
+    except FileAccessError as error:
+        raise RunError(error.diagnostics[0]) from error

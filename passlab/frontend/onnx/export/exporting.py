@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from passlab.arguments import checked
-from passlab.atomic_file import atomic_files
+from passlab.atomic_file import atomic_files, checked_path
 from passlab.errors import Diagnostic, ModelError
 from passlab.frontend.onnx.export.combining import NodeGraph, combine
 from passlab.frontend.onnx.export.emitter import GraphEmitter
@@ -167,7 +167,7 @@ def to_onnx(
     """
     model, _ = write_model(relay_ir, params, name, opset_version)
     if path is not None:
-        save_model(model, Path(path))
+        save_model(model, checked_path(path))
     return model
 
 
