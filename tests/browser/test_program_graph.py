@@ -27,6 +27,9 @@ _TEXT = """() => [...document.querySelectorAll(".pl-canvas > g text")].filter(te
 _CAMERAS = """() => [...document.querySelectorAll(".pl-canvas > g")].map(scene => scene.getAttribute("transform"))"""
 
 
+_UNSEEN = """() => [...document.querySelectorAll(".pl-box *:not(.pl-hidden), .pl-arrow *")].filter(one => getComputedStyle(one).display === "none").length"""
+
+
 def texts(page: Page) -> list[tuple[str, float]]:
     return page.evaluate(_TEXT)  # type: ignore[no-any-return]
 
@@ -55,6 +58,36 @@ def test_the_names_of_a_network_are_never_too_small(chrome: Browser, layers: int
         for key in "0-+++":
             page.keyboard.press(key)
             assert min(size for _, size in texts(page)) >= LEAST
+
+
+@pytest.mark.parametrize("size", [(400, 500), (1400, 900), (3000, 2400)])
+def test_nothing_is_drawn_that_cannot_be_read_at_the_scale(chrome: Browser, size: tuple[int, int]) -> None:
+    rec = passlab.record(resnet.get_workload(num_layers=18)[0], "InferType, SimplifyInference, SimplifyExpr")
+    with widget_page(show(recording_view(rec)), chrome, size) as (page, _):
+        for key in "3kk":
+            page.keyboard.press(key)
+            page.wait_for_selector(".pl-box")
+            assert page.evaluate(_UNSEEN) == 0
+
+
+def test_a_step_leaves_the_graph_where_the_reader_has_moved_it(chrome: Browser) -> None:
+    rec = passlab.record(resnet.get_workload(num_layers=18)[0], "InferType, SimplifyInference, SimplifyExpr")
+    with widget_page(show(recording_view(rec)), chrome) as (page, _):
+        page.keyboard.press("3")
+        page.wait_for_selector(".pl-box")
+        whole = page.evaluate(_CAMERAS)[1:]
+        page.keyboard.press("k")
+        assert page.evaluate(_CAMERAS)[1:] != whole  # the other graph is shown whole as well
+        page.keyboard.press("+")
+        moved = page.evaluate(_CAMERAS)[1:]
+        for key in "kkjjj":
+            page.keyboard.press(key)
+            page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            assert page.evaluate(_CAMERAS)[1:] == moved
+        page.keyboard.press("0")
+        seen = page.evaluate(_CAMERAS)[1:]
+        page.keyboard.press("k")
+        assert page.evaluate(_CAMERAS)[1:] not in (moved, seen)
 
 
 @pytest.mark.nightly

@@ -1,6 +1,6 @@
 // The graph of one unit of a dump: lines as boxes, arrows from where a value is defined to each use, laid out here in layers.
 import { el, plural, svg } from "./dom.js";
-import { drawArrow, drawBox } from "./graphdraw.js";
+import { drawBox, drawLines } from "./graphdraw.js";
 
 /** @import { DumpLine, LiveGraph } from "./protocol.js" */
 
@@ -176,12 +176,15 @@ export function pictureOf(graph, signs, onSelect) {
   const mark = (/** @type {number} */ box) => (graph.signs || signs).get(box) || "";
   for (const path of paths)
     picture.append(
-      drawArrow(
-        route(
-          path.map((place) => places[place]),
-          top,
-        ),
+      drawLines(
+        [
+          route(
+            path.map((place) => places[place]),
+            top,
+          ),
+        ],
         "",
+        true,
       ),
     );
   shown.forEach((box, number) => {

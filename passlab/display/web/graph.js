@@ -57,7 +57,7 @@ function render({ model, el: host }) {
       "--pl-graph-height",
       `${Math.max(MIN_HEIGHT, Math.min(data.items.length > 1 || data.cards.length ? SHEET_HEIGHT : MAX_HEIGHT, height + MARGINS))}px`,
     );
-    pane.fitted = false;
+    pane.isInitial = true;
     pane.show(data);
   };
   return mountPane({ model, el: host }, root, selection, pane, update);

@@ -16,7 +16,12 @@ const KINDS = new Set([
   "output",
   "definition",
 ]);
-const CHANGE_MARKS = /** @type {Record<string, string>} */ ({ added: "+", changed: "±", moved: "~" });
+// The signs +, ± and ~, around a point.
+const CHANGE_MARKS = /** @type {Record<string, string>} */ ({
+  added: "M-3 0h6M0-3v6",
+  changed: "M-3-1h6M0-4v6M-3 4h6",
+  moved: "M-3.5 .5q1.75-3 3.5 0t3.5 0",
+});
 const LINE = 15,
   SHEETS = 5,
   CHAR = 0.61; // pixels; of a letter's height
@@ -38,23 +43,33 @@ export function drawFrameOfBox([width, height, kind, change, , , , , family], x,
   );
 }
 
-/** @param {BoxRow} box of the data @param {number} x of its middle @param {number} y */
-export function drawBox(box, x, y) {
-  const [width, height, , change, , lines] = box,
+/** A box with its name as it is read from afar, and the sign of its change. @param {BoxRow} box of the data @param {number} x of its middle @param {number} y */
+export function drawNamedBox(box, x, y) {
+  const [width, height, , change, , [name]] = box,
     group = drawFrameOfBox(box, x, y),
-    mark = CHANGE_MARKS[change],
+    sign = CHANGE_MARKS[change];
+  group.append(svg("text", { x, y, class: "pl-short", "data-name": name.replace(/^%\S+ = |^[\w.]*\./, "") }));
+  if (sign)
+    group.append(
+      svg("path", {
+        class: "pl-change-mark",
+        d: `M-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0${sign}`,
+        transform: `translate(${x - width / 2} ${y - height / 2 + 1})`,
+      }),
+    );
+  return group;
+}
+
+/** A box with all its text, and its name as it is read from afar. @param {BoxRow} box of the data @param {number} x of its middle @param {number} y */
+export function drawBox(box, x, y) {
+  const [, height, , , , lines] = box,
+    group = drawNamedBox(box, x, y),
     top = y - height / 2;
   group.append(
     ...lines.map((line, row) =>
       svg("text", { x, y: top + 17 + LINE * row, class: row ? "pl-detail" : "pl-name" }, line),
     ),
   );
-  group.append(svg("text", { x, y, class: "pl-short", "data-name": lines[0].replace(/^%\S+ = |^[\w.]*\./, "") }));
-  if (mark)
-    group.append(
-      svg("circle", { cx: x - width / 2, cy: top + 1, r: 6 }),
-      svg("text", { x: x - width / 2, y: top + 5, class: "pl-change-mark" }, mark),
-    );
   return group;
 }
 
@@ -70,7 +85,6 @@ export function fitText(text, room, scale) {
   text.classList.toggle("pl-hidden", hide);
   if (hide) return 0;
   text.textContent = name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
-  text.style.fontSize = `${FAR_SIZE / scale}px`;
   return 6 + (Math.min(name.length, letters) * CHAR * FAR_SIZE) / scale;
 }
 
@@ -122,8 +136,13 @@ export function widen(box, width, wider, [before, after]) {
 /** The commands of a path. @param {number[]} points a start and three points for each curve */
 const curve = (points) => (points.length < 8 ? "" : `M${points[0]} ${points[1]} C${points.slice(2).join(" ")}`);
 
-/** Many arrows as one path, without heads and labels. @param {number[][]} arrows */
-export const drawLines = (arrows) => svg("g", { class: "pl-arrow" }, svg("path", { d: arrows.map(curve).join("") }));
+/** Arrows that look alike, as one path, and their heads as another. @param {number[][]} arrows @param {string} classes @param {boolean} heads */
+export function drawLines(arrows, classes, heads) {
+  const group = svg("g", { class: `pl-arrow ${classes}` }, svg("path", { d: arrows.map(curve).join("") }));
+  if (heads)
+    group.append(svg("path", { class: "pl-heads", d: arrows.map((points) => `M${corners(points)}Z`).join("") }));
+  return group;
+}
 
 /** The point of a curve at a part of its length, from 0 to 1. @param {number[]} points @param {number} fraction @returns {[number, number]} */
 function pointAt(points, fraction) {
@@ -157,19 +176,14 @@ function labelPlace(points, width, occupied) {
 }
 
 /** @param {number[]} points @param {string} label @param {number[][]} occupied what no label may cover, each left, top, right and bottom */
-export function drawArrow(points, label, occupied = []) {
-  if (points.length < 8) return svg("g");
-  const arrow = svg("g", { class: "pl-arrow" }, svg("path", { d: curve(points) }), head(points));
-  if (label) {
-    const text = label.length > 24 ? `${label.slice(0, 23)}…` : label;
-    const [x, y] = labelPlace(points, text.length * CHAR * 11, occupied);
-    arrow.append(svg("text", { x, y }, text), svg("title", {}, label));
-  }
-  return arrow;
+export function drawLabel(points, label, occupied) {
+  const text = label.length > 24 ? `${label.slice(0, 23)}…` : label;
+  const [x, y] = labelPlace(points, text.length * CHAR * 11, occupied);
+  return svg("g", { class: "pl-arrow" }, svg("text", { x, y }, text), svg("title", {}, label));
 }
 
-/** @param {number[]} points */
-function head(points) {
+/** The corners of an arrow's head. @param {number[]} points */
+function corners(points) {
   const [x, y] = points.slice(-2);
   let dx = x - points[points.length - 4],
     dy = y - points[points.length - 3];
@@ -177,9 +191,7 @@ function head(points) {
   const length = Math.hypot(dx, dy) || 1,
     ux = (6 * dx) / length,
     uy = (6 * dy) / length;
-  return svg("polygon", {
-    points: `${x},${y} ${x - ux - uy / 2},${y - uy + ux / 2} ${x - ux + uy / 2},${y - uy - ux / 2}`,
-  });
+  return `${x},${y} ${x - ux - uy / 2},${y - uy + ux / 2} ${x - ux + uy / 2},${y - uy - ux / 2}`;
 }
 
 /** A path of straight lines from one piece to the next. @param {number[]} points */

@@ -9,6 +9,7 @@ export class Radius {
   constructor(pane) {
     this.pane = pane;
     this.arrows = 0; // the radius in arrows, 0 for everything
+    this.isOutside = (/** @type {number} */ _box) => false;
   }
 
   /** Increase the radius by one arrow; after the largest, show everything. */
@@ -16,7 +17,7 @@ export class Radius {
     const { pane } = this;
     if (pane.selectedBox() < 0) pane.goto(0);
     this.arrows = (this.arrows + 1) % (MAX_RADIUS + 1);
-    this.update();
+    pane.updateSelection();
     if (this.arrows) this.fit();
     else pane.fit();
   }
@@ -41,10 +42,8 @@ export class Radius {
     const { pane } = this,
       neighbourhood = this.arrows ? this.neighbourhood() : new Set(),
       some = neighbourhood.size > 0;
-    for (const [number, box] of pane.boxes)
-      box.classList.toggle("pl-outside-radius", some && !neighbourhood.has(number));
-    for (const [arrow, source, target] of pane.arrows)
-      arrow.classList.toggle("pl-outside-radius", some && !(neighbourhood.has(source) && neighbourhood.has(target)));
+    this.isOutside = (/** @type {number} */ box) => some && !neighbourhood.has(box);
+    for (const [number, box] of pane.boxes) box.classList.toggle("pl-outside-radius", this.isOutside(number));
     pane.element.classList.toggle("pl-in-radius", some);
     pane.element.dataset.radius = String(some ? this.arrows : 0);
   }
@@ -73,7 +72,7 @@ export const graphKeys = (pane) => ({
   "+": () => pane.zoom(1.25),
   "=": () => pane.zoom(1.25),
   "-": () => pane.zoom(0.8),
-  0: () => pane.fit(),
+  0: () => pane.showWhole(),
   f: () => pane.toggleAll(),
   r: () => pane.radius.grow(),
   c: () => pane.centre(Math.max(0, pane.selectedBox()), true),

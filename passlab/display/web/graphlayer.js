@@ -124,13 +124,14 @@ export class ProgramLayer {
     const before = corner(),
       screen = before && pane.camera.toScreen([before[0], before[1]]);
     this.folds.set(key, value);
-    pane.arrange();
     pane.partner?.pane.arrange();
-    const after = corner();
-    if (!screen || !after) return;
-    const { scale } = pane.camera,
-      top = Math.max(MARGIN, Math.min(screen[1], pane.canvas.clientHeight - BEYOND - after[2] * scale));
-    pane.place(Camera.showing([after[0], after[1]], [screen[0], value === isCard ? top : screen[1]], scale));
+    pane.arrange(() => {
+      const after = corner();
+      if (!screen || !after) return pane.place(pane.camera);
+      const { scale } = pane.camera,
+        top = Math.max(MARGIN, Math.min(screen[1], pane.canvas.clientHeight - BEYOND - after[2] * scale));
+      pane.place(Camera.showing([after[0], after[1]], [screen[0], value === isCard ? top : screen[1]], scale));
+    });
   }
 
   /** Fold all cards, or open all. */
@@ -141,9 +142,8 @@ export class ProgramLayer {
       for (const key of repeatKeys(row)) this.folds.delete(key);
     }
     if (!anyOpen) for (const row of this.pane.data.frames) if (canFold(row)) this.folds.set(row.key, row.folded);
-    this.pane.arrange();
     this.pane.partner?.pane.arrange();
-    this.pane.showInitial();
+    this.pane.arrange(() => this.pane.showInitial());
   }
 
   /** Open all that hides a box. @param {number} box */
@@ -193,9 +193,10 @@ export class ProgramLayer {
     const { pane } = this,
       { name } = this.cards[number].row;
     this.folds.set(name, true);
-    pane.arrange();
-    const { x, y } = this.cards[number];
-    pane.place(Camera.showing([x, y], [16, 16], Math.max(1, pane.camera.scale)));
+    pane.arrange(() => {
+      const { x, y } = this.cards[number];
+      pane.place(Camera.showing([x, y], [16, 16], Math.max(1, pane.camera.scale)));
+    });
     return true;
   }
 

@@ -39,7 +39,6 @@ export class GraphPair {
       place.call(one, camera);
       if (!this.isShown || this.busy || !other.sheet || one.sheet === null) return;
       this.busy = true;
-      other.fitted = one.fitted;
       // One camera, but for what `align` has moved.
       const { x, y, scale } = other.camera,
         isAligned = scale === before.scale && (x !== before.x || y !== before.y);
@@ -59,6 +58,7 @@ export class GraphPair {
       this.busy = false;
     }
     run();
+    other.isInitial = one.isInitial;
   }
 
   /** Show both graphs, or the one after alone. @param {GraphData | null} before its data, null for none @param {GraphData} after */

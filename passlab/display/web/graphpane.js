@@ -5,6 +5,7 @@ import { Colours } from "./graphcolours.js";
 import { drawConnector, drawFrame, FAR_SIZE, fitText, widen } from "./graphdraw.js";
 import { graphKeys, Radius } from "./graphkeys.js";
 import { ProgramLayer } from "./graphlayer.js";
+import { FAR, NEAR } from "./graphlevels.js";
 import { Minimap } from "./graphmap.js";
 import { saveDrawing } from "./graphsave.js";
 import { pack, repeatOf, repeats } from "./graphsheet.js";
@@ -17,8 +18,6 @@ const MARGIN = 16,
   BEYOND = 60, // how far the end of a sheet is scrolled above the tools
   LEGIBLE = 0.42,
   READABLE = 0.6; // pixels; the scales below which names of boxes, and their details, are too small
-const NEAR = 0.91,
-  FAR = 0.22; // the scale from which details are shown, and below which only blocks have names
 
 export class GraphPane {
   /**
@@ -32,7 +31,6 @@ export class GraphPane {
     this.inputs = /** @type {number[][]} */ ([]); // by box: the boxes with arrows to it
     this.outputs = /** @type {number[][]} */ ([]);
     this.boxes = /** @type {Map<number, SVGElement>} */ (new Map()); // those that are drawn
-    this.arrows = /** @type {[SVGElement, number, number][]} */ ([]);
     this.frames = /** @type {SVGElement[]} */ ([]);
     this.sheet = /** @type {import("./graphsheet.js").Sheet | null} */ (null);
     this.parents = /** @type {Map<number, number>} */ (new Map()); // of groups
@@ -46,9 +44,10 @@ export class GraphPane {
     this.widened = /** @type {Set<number>} */ (new Set()); // boxes that are wider than they are near
     this.places = /** @type {Map<number, [number, number]>} */ (new Map()); // of boxes that are drawn
     this.selected = -1;
+    this.highlighted = /** @type {Set<number>} */ (new Set()); // the drawn boxes of the selection
     this.path = /** @type {number[]} */ ([]); // the boxes visited along arrows
     this.camera = new Camera();
-    this.fitted = false;
+    this.isInitial = true; // whether the reader has not moved the graph: it is then shown whole, also after a step
     this.partner = /** @type {{pane: GraphPane, isShown: boolean, isLeft: boolean} | null} */ (null); // the graph beside this one
     this.program = new ProgramLayer(this);
     this.radius = new Radius(this);
@@ -70,7 +69,7 @@ export class GraphPane {
         button("unfold every repeat (f)", () => this.toggleAll(), ICONS.fold),
         button("larger (+)", () => this.zoom(1.25), ICONS.plus),
         button("smaller (-)", () => this.zoom(0.8), ICONS.minus),
-        button("everything (0)", () => this.fit(), ICONS.fit),
+        button("everything (0)", () => this.showWhole(), ICONS.fit),
         button("save as SVG, with Shift as PNG", () => this.save(), ICONS.save),
       ),
     );
@@ -151,13 +150,10 @@ export class GraphPane {
     if (!clientWidth || !this.data) return;
     [this.width, this.height] = [clientWidth, clientHeight];
     this.element.style.setProperty("--pl-tools", `${this.tools.offsetHeight}px`);
-    const other =
-      !this.fittedSize ||
-      Math.abs(this.fittedSize[0] - clientWidth) > 60 ||
-      Math.abs(this.fittedSize[1] - clientHeight) > 60;
-    if (this.sheet && !other && this.fitted) return this.showInitial();
-    this.arrange();
-    this.showInitial();
+    const [width, height] = this.fittedSize ?? [0, 0],
+      isOther = Math.abs(width - clientWidth) > 60 || (this.isInitial && Math.abs(height - clientHeight) > 60);
+    if (!this.sheet || isOther) return this.arrange(() => this.keep(null));
+    this.keep(null);
   }
 
   /** Show a graph. @param {GraphData} data */
@@ -180,8 +176,13 @@ export class GraphPane {
     this.parents = new Map(data.groups.map(([number, parent]) => [number, parent]));
     this.colours.show(data);
     if (!this.canvas.clientWidth) return; // `onResize` draws as soon as there is room
-    this.arrange();
-    if (!this.keepOffset(offset) && !this.fitted) this.showInitial();
+    this.arrange(() => this.keep(offset));
+  }
+
+  /** After a step: show all, or, where the reader has moved the graph, go on with the same part of it. @param {[number, number] | null} offset of the selected box */
+  keep(offset) {
+    if (this.isInitial) this.showInitial();
+    else if (!this.keepOffset(offset)) this.place(this.camera);
   }
 
   /** The position of a selected box on the screen, null for none. @returns {[number, number] | null} */
@@ -207,8 +208,8 @@ export class GraphPane {
     return true;
   }
 
-  /** Lay out all boxes for the size of the canvas, and draw them. */
-  arrange() {
+  /** Lay out all boxes for the size of the canvas, and draw them. @param {() => void} [show] moves the camera to what is drawn first */
+  arrange(show = () => this.place(this.camera)) {
     const { clientWidth, clientHeight } = this.canvas,
       width = clientWidth - 2 * MARGIN,
       height = clientHeight - 2 * MARGIN;
@@ -222,7 +223,6 @@ export class GraphPane {
     this.boxes = new Map();
     this.widened.clear();
     this.places = new Map();
-    this.arrows = [];
     this.frames = frames.map((frame) => {
       const element = drawFrame(frame);
       element.setAttribute("data-path", frame.path);
@@ -241,16 +241,16 @@ export class GraphPane {
       ...(program?.above ?? []),
     );
     this.map.show(program ? { ...this.sheet, frames: program.sheet.cards } : this.sheet);
+    show();
     this.slices.showInitial();
-    this.place(this.camera);
   }
 
-  /** Update the selection, groups, colours and names of newly drawn pieces. */
-  updateDrawing() {
+  /** Update the selection, groups, colours and names of newly drawn boxes. @param {number[]} boxes */
+  updateDrawing(boxes) {
     this.updateSelection();
-    this.updateGroups();
+    if (this.data.groups.length) this.updateGroups();
     this.paint();
-    this.nameBoxes(this.camera.scale);
+    this.nameBoxes(this.camera.scale, boxes);
   }
 
   /** Whether a group is another one, or inside it. @param {number} group @param {number} outer */
@@ -260,13 +260,26 @@ export class GraphPane {
     return false;
   }
 
+  /** Whether a box is in a closed group. @param {number} box */
+  isHidden(box) {
+    return box >= 0 && [...this.closedGroups].some((outer) => this.within(this.data.boxes[box][4], outer));
+  }
+
+  /** Draw arrows as the selection, the radius and closed groups ask for. */
+  updateArrows() {
+    const { highlighted, radius } = this;
+    this.slices.updateArrows((source, target) => {
+      if (this.isHidden(source) && this.isHidden(target)) return null;
+      const classes = [highlighted.has(target) ? "pl-in" : "", highlighted.has(source) ? "pl-out" : ""];
+      if (radius.isOutside(source) || radius.isOutside(target)) classes.push("pl-outside-radius");
+      return classes.filter(Boolean).join(" ");
+    });
+  }
+
   /** Hide the contents of closed groups. */
   updateGroups() {
-    const hidden = (/** @type {number} */ box) =>
-      box >= 0 && [...this.closedGroups].some((outer) => this.within(this.data.boxes[box][4], outer));
-    for (const [number, box] of this.boxes) box.classList.toggle("pl-hidden", hidden(number));
-    for (const [arrow, source, target] of this.arrows)
-      arrow.classList.toggle("pl-hidden", hidden(source) && hidden(target));
+    for (const [number, box] of this.boxes) box.classList.toggle("pl-hidden", this.isHidden(number));
+    this.updateArrows();
     for (const cover of this.scene.querySelectorAll(".pl-folded"))
       cover.classList.toggle("pl-hidden", !this.closedGroups.has(Number(cover.getAttribute("data-group"))));
   }
@@ -291,17 +304,15 @@ export class GraphPane {
     }
     const isSelected = (/** @type {number} */ number) =>
       number === this.selected || (!!selection && this.data.boxes[number][7].some((node) => selection.has(node)));
-    const selectedBoxes = new Set();
+    const selectedBoxes = /** @type {Set<number>} */ (new Set());
     for (const [number, box] of this.boxes) {
       const isInSelection = isSelected(number);
       box.classList.toggle("pl-selected-box", isInSelection);
       if (isInSelection) selectedBoxes.add(number);
     }
-    for (const [arrow, source, target] of this.arrows) {
-      arrow.classList.toggle("pl-in", selectedBoxes.has(target));
-      arrow.classList.toggle("pl-out", selectedBoxes.has(source));
-    }
+    this.highlighted = selectedBoxes;
     this.radius.update();
+    this.updateArrows();
     if (this.program.isShown) this.program.updateSelection(isSelected);
     const bodies = new Set(
       (this.sheet?.frames || [])
@@ -390,9 +401,10 @@ export class GraphPane {
     if (!frame) return false;
     const corner = this.camera.toScreen([frame.x, frame.y]);
     if (!this.unfolded.delete(path)) this.unfolded.add(path);
-    this.arrange();
-    const after = this.sheet?.frames.find((one) => one.path === path);
-    if (after) this.place(Camera.showing([after.x, after.y], corner, this.camera.scale));
+    this.arrange(() => {
+      const after = this.sheet?.frames.find((one) => one.path === path);
+      if (after) this.place(Camera.showing([after.x, after.y], corner, this.camera.scale));
+    });
     return true;
   }
 
@@ -405,8 +417,7 @@ export class GraphPane {
       return this.updateGroups();
     }
     this.unfolded = this.unfolded.size ? new Set() : new Set(all);
-    this.arrange();
-    this.fit();
+    this.arrange(() => this.fit());
   }
 
   // ---- finding
@@ -451,8 +462,14 @@ export class GraphPane {
     const isFrameCovered = this.sheet.frames.some((frame) => isCovered(frame.x + frame.width, frame.y + frame.height));
     if (top > height / 2 && (isFrameCovered || [...this.places].some(isBoxCovered)))
       camera = Camera.fitting(whole, { width, height: top }, MARGIN);
-    this.fitted = true;
     this.place(camera);
+    this.isInitial = true;
+  }
+
+  /** Show all boxes, laid out anew if the canvas has another size by now. */
+  showWhole() {
+    if (this.fittedSize?.[0] === this.width && this.fittedSize[1] === this.height) this.fit();
+    else this.arrange(() => this.fit());
   }
 
   /** The size of the sheet, and of the one beside it. */
@@ -470,15 +487,17 @@ export class GraphPane {
   showInitial() {
     if (this.program.isShown) {
       const left = (this.width - this.extent().width) / 2;
-      this.fitted = true;
-      return this.place(new Camera(Math.max(MARGIN, left), MARGIN, 1));
+      this.place(new Camera(Math.max(MARGIN, left), MARGIN, 1));
+    } else {
+      this.fit();
+      if (this.radius.arrows) this.radius.fit();
+      // blocks with names are more useful than a corner
+      else if (this.sheet && this.camera.scale < LEGIBLE && this.data.boxes.length <= 60) {
+        const highest = [...this.places.values()].reduce((a, b) => (b[1] < a[1] ? b : a));
+        this.place(Camera.showing(highest, [this.width / 2, 48], READABLE));
+      }
     }
-    this.fit();
-    if (this.radius.arrows) return this.radius.fit();
-    if (!this.fitted || this.camera.scale >= LEGIBLE || !this.sheet) return;
-    if (this.data.boxes.length > 60) return; // blocks with names are more useful than a corner
-    const highest = [...this.places.values()].reduce((a, b) => (b[1] < a[1] ? b : a));
-    this.place(Camera.showing(highest, [this.width / 2, 48], READABLE));
+    this.isInitial = true;
   }
 
   /** Scroll a graph that has the focus, as far as it goes. @param {WheelEvent} event */
@@ -519,7 +538,8 @@ export class GraphPane {
   /** @param {Camera} camera */
   place(camera) {
     const { x, y, scale } = camera;
-    if (scale !== this.camera.scale) this.nameBoxes(scale);
+    if (camera !== this.camera) this.isInitial = false;
+    if (scale !== this.camera.scale) this.nameBoxes(scale, this.boxes.keys());
     this.camera = camera;
     this.slices.drawVisible();
     this.scene.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
@@ -530,16 +550,14 @@ export class GraphPane {
     this.drawView();
   }
 
-  /** Whether the names of boxes can be read. */
-  isNear() {
-    return this.camera.scale >= FAR;
-  }
-
-  /** Show only the names that are readable at a scale; from afar a box is as wide as its name if there is room. @param {number} scale */
-  nameBoxes(scale) {
+  /**
+   * Show only the names that are readable at a scale; from afar a box is as wide as its name if there is room.
+   * @param {number} scale @param {Iterable<number>} boxes
+   */
+  nameBoxes(scale, boxes) {
     this.program.nameCards(scale);
     const isMiddle = scale < NEAR && scale >= FAR;
-    for (const number of isMiddle ? this.boxes.keys() : this.widened) {
+    for (const number of isMiddle ? boxes : this.widened) {
       const box = this.boxes.get(number),
         name = /** @type {SVGElement | null} */ (box?.querySelector(".pl-short") ?? null),
         [width] = this.data.boxes[number];
