@@ -24,19 +24,25 @@ class Unwritten:
 
 def kind_text(value: Any) -> str:
     """Return the kind of a value: `float32[2, 8]`, `tuple of 2`, `Cons`, `storage of 64 bytes`."""
-    if isinstance(value, (np.ndarray, Unwritten)):
-        return f"{value.dtype.name}[{', '.join(map(str, value.shape))}]" if value.shape else value.dtype.name
-    if isinstance(value, tuple):
-        return f"tuple of {len(value)}"
-    if isinstance(value, ADTValue):
-        return value.constructor.name_hint
-    if isinstance(value, Storage):
-        return f"storage of {value.buffer.size:,} bytes"
-    if isinstance(value, VMClosure):
-        return "closure"
-    if isinstance(value, (Closure, RefValue)):
-        return "function" if isinstance(value, Closure) else "cell"
-    return "" if value is None else type(value).__name__
+    match value:
+        case None:
+            return ""
+        case np.ndarray() | Unwritten():
+            return f"{value.dtype.name}[{', '.join(map(str, value.shape))}]" if value.shape else value.dtype.name
+        case tuple():
+            return f"tuple of {len(value)}"
+        case ADTValue(constructor=constructor):
+            return constructor.name_hint
+        case Storage(buffer=buffer):
+            return f"storage of {buffer.size:,} bytes"
+        case VMClosure():
+            return "closure"
+        case Closure():
+            return "function"
+        case RefValue():
+            return "cell"
+        case _:
+            return type(value).__name__
 
 
 def short_text(value: Any, most: int = 60) -> str:

@@ -30,7 +30,7 @@ from passlab.ir.expr import (
     Var,
 )
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, is_call_of, is_op_call
+from passlab.ir.op import Op, is_call_of
 from passlab.ir.types import TensorType, TupleType, Type, tensor_types
 from passlab.ir.walk import children, post_order
 from passlab.op.dtypes import array_dtype
@@ -139,31 +139,32 @@ class GraphCode:
         return self.entries[expr]
 
     def _node(self, node: Expr) -> None:
-        if isinstance(node, GlobalVar) and node.name_hint in self.mod and self.mod[node.name_hint].is_primitive:
-            self.entries[node] = []
-        elif isinstance(node, Constant):
-            self._constant(node, node, HOST)
-        elif isinstance(node, Tuple):
-            fields = [self._entries(f) for f in node.fields]
-            limits.check("tuple_fields", sum(map(len, fields)), "the number of tensors in a tuple")
-            self.entries[node] = [entry for field in fields for entry in field]
-        elif isinstance(node, TupleGetItem):
-            self._projection(node)
-        elif isinstance(node, Let):
-            self.entries[node] = self._entries(node.body)
-        elif isinstance(node, Call) and isinstance(node.op, GlobalVar) and node.op in self.entries:
-            self._call(node, node.op.name_hint)
-        elif isinstance(node, Op) and node.name in DEVICE_OPS:
-            self.entries[node] = []
-        elif is_op_call(node) and node.op in self.entries:
-            self._device_call(node, node.op.name)
-        elif isinstance(node, Var):
-            raise _unsupported_error(f"a loop (%{node.name_hint} is a function that calls itself)", node)
-        elif isinstance(node, (RefCreate, RefRead, RefWrite)):
-            raise _unsupported_error("references", node, "the `debug` executor runs programs with references")
-        else:
-            name = node.name_hint if isinstance(node, GlobalVar) else type(node).__name__
-            raise _unsupported_error(f"control flow, functions or data types (found {name})", node)
+        match node:
+            case GlobalVar(name_hint=name) if name in self.mod and self.mod[name].is_primitive:
+                self.entries[node] = []
+            case Constant():
+                self._constant(node, node, HOST)
+            case Tuple():
+                fields = [self._entries(f) for f in node.fields]
+                limits.check("tuple_fields", sum(map(len, fields)), "the number of tensors in a tuple")
+                self.entries[node] = [entry for field in fields for entry in field]
+            case TupleGetItem():
+                self._projection(node)
+            case Let(body=body):
+                self.entries[node] = self._entries(body)
+            case Call(op=GlobalVar(name_hint=name) as kernel) if kernel in self.entries:
+                self._call(node, name)
+            case Call(op=Op(name=name) as op) if op in self.entries:
+                self._device_call(node, name)
+            case Op(name=name) if name in DEVICE_OPS:
+                self.entries[node] = []
+            case Var(name_hint=name):
+                raise _unsupported_error(f"a loop (%{name} is a function that calls itself)", node)
+            case RefCreate() | RefRead() | RefWrite():
+                raise _unsupported_error("references", node, "the `debug` executor runs programs with references")
+            case _:
+                name = node.name_hint if isinstance(node, GlobalVar) else type(node).__name__
+                raise _unsupported_error(f"control flow, functions or data types (found {name})", node)
 
     def _constant(self, expr: Expr, constant: Constant, device: VirtualDevice) -> None:
         name = next(n for n in (f"p{i}" for i in range(len(self.params), 2**62)) if not self.names[n])

@@ -67,18 +67,20 @@ def _tensor_text(ty: TensorType, name: Callable[[PyAny], str | None]) -> str:
 
 def _type_parts(ty: Type) -> list[Type | str]:
     """Split one structured type into text and child types."""
-    if isinstance(ty, TupleType):
-        return ["(", *commas(ty.fields), ",)" if len(ty.fields) == 1 else ")"]
-    if isinstance(ty, FuncType):
-        generic = ["[", *commas(ty.type_params), "]"] if ty.type_params else []
-        return ["fn ", *generic, "(", *commas(ty.arg_types), ") -> ", ty.ret_type]
-    if isinstance(ty, RefType):
-        return ["ref(", ty.value, ")"]
-    if isinstance(ty, TypeCall):
-        return [ty.func, "[", *commas(ty.args), "]"]
-    if isinstance(ty, TypeRelation):
-        return [f"{ty.name}(", *commas(ty.args), ")"]
-    return [f"<{type(ty).__name__}>"]
+    match ty:
+        case TupleType(fields=fields):
+            return ["(", *commas(fields), ",)" if len(fields) == 1 else ")"]
+        case FuncType(type_params=params, arg_types=args, ret_type=result):
+            generic = ["[", *commas(params), "]"] if params else []
+            return ["fn ", *generic, "(", *commas(args), ") -> ", result]
+        case RefType(value=value):
+            return ["ref(", value, ")"]
+        case TypeCall(func=func, args=args):
+            return [func, "[", *commas(args), "]"]
+        case TypeRelation(name=name, args=args):
+            return [f"{name}(", *commas(args), ")"]
+        case _:
+            return [f"<{type(ty).__name__}>"]
 
 
 def commas(types: Sequence[Type]) -> list[Type | str]:

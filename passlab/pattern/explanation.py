@@ -162,18 +162,22 @@ def _type_reason(matcher: Matcher, p: TypePattern | DataTypePattern | ShapePatte
 
 def _description(e: Expr | None) -> str:
     """Return a noun phrase for an expression."""
-    if isinstance(e, Call):
-        return f"a call of `{e.op.name}`" if isinstance(e.op, Op) else "a call"
-    if isinstance(e, Op):
-        return f"the operator `{e.name}`"
-    if isinstance(e, Var):
-        return f"the variable %{e.name_hint}"
-    if isinstance(e, (GlobalVar, Constructor)):
-        return f"`{e.name_hint}`"
-    if isinstance(e, Constant):
-        return f"a constant {e.tensor_type}"
-    names = {Tuple: "a tuple", TupleGetItem: "a projection", Let: "a let", If: "an if", Function: "a function"}
-    return names.get(type(e), type_in_words(e))
+    match e:
+        case Call(op=Op(name=name)):
+            return f"a call of `{name}`"
+        case Call():
+            return "a call"
+        case Op(name=name):
+            return f"the operator `{name}`"
+        case Var(name_hint=name):
+            return f"the variable %{name}"
+        case GlobalVar(name_hint=name) | Constructor(name_hint=name):
+            return f"`{name}`"
+        case Constant(tensor_type=ty):
+            return f"a constant {ty}"
+        case _:
+            names = {Tuple: "a tuple", TupleGetItem: "a projection", Let: "a let", If: "an if", Function: "a function"}
+            return names.get(type(e), type_in_words(e))
 
 
 def _location(e: Expr | None) -> str:

@@ -58,40 +58,44 @@ def _comma_separated(patterns: tuple[DFPattern, ...] | None) -> list[_Part]:
 
 def _pieces(p: DFPattern) -> list[_Part]:
     """Return one pattern as a list of texts and the patterns inside it."""
-    if isinstance(p, WildcardPattern):
-        return ["*"]
-    if isinstance(p, ExprPattern):
-        return [f'is_op("{p.expr.name}")' if isinstance(p.expr, Op) else f"is_expr({_expr_text(p.expr)})"]
-    if isinstance(p, VarPattern):
-        return [f'is_var("{p.name}")' if p.name else "is_var()"]
-    if isinstance(p, ConstantPattern):
-        return ["is_constant()"]
-    if isinstance(p, CallPattern):
-        return [p.op, "(", *_comma_separated(p.args), ")"]
-    if isinstance(p, TuplePattern):
-        return ["is_tuple(", *(["None"] if p.fields is None else ["[", *_comma_separated(p.fields), "]"]), ")"]
-    if isinstance(p, TupleGetItemPattern):
-        return ["is_tuple_get_item(", p.tuple, *([f", {p.index}"] if p.index >= 0 else []), ")"]
-    if isinstance(p, AltPattern):
-        return ["(", p.left, " | ", p.right, ")"]
-    return _other_pieces(p)
+    match p:
+        case WildcardPattern():
+            return ["*"]
+        case ExprPattern(expr=Op(name=name)):
+            return [f'is_op("{name}")']
+        case ExprPattern(expr=expr):
+            return [f"is_expr({_expr_text(expr)})"]
+        case VarPattern(name=name):
+            return [f'is_var("{name}")' if name else "is_var()"]
+        case ConstantPattern():
+            return ["is_constant()"]
+        case CallPattern(op=op, args=args):
+            return [op, "(", *_comma_separated(args), ")"]
+        case TuplePattern(fields=fields):
+            return ["is_tuple(", *_listed(fields), ")"]
+        case TupleGetItemPattern(tuple=inner, index=index):
+            return ["is_tuple_get_item(", inner, f", {index})" if index >= 0 else ")"]
+        case AltPattern(left=left, right=right):
+            return ["(", left, " | ", right, ")"]
+        case AttrPattern(pattern=inner):
+            attrs = ", ".join(f"{name!r}: {value!r}" for name, value in p.attrs.items())
+            return [inner, f".has_attr({{{attrs}}})"]
+        case TypePattern(pattern=inner, type=ty):
+            return [inner, f".has_type({ty})"]
+        case DataTypePattern(pattern=inner, dtype=dtype):
+            return [inner, f'.has_dtype("{dtype}")']
+        case ShapePattern(pattern=inner, shape=shape):
+            return [inner, f".has_shape({shape})"]
+        case FunctionPattern(params=params, body=body):
+            return ["FunctionPattern(", *_listed(params), ", ", body, ")"]
+        case _:
+            names = {IfPattern: "is_if", LetPattern: "is_let", DominatorPattern: "dominates"}
+            return [f"{names.get(type(p), type(p).__name__)}(", *_comma_separated(p.parts()), ")"]
 
 
-def _other_pieces(p: DFPattern) -> list[_Part]:
-    if isinstance(p, AttrPattern):
-        attrs = ", ".join(f"{name!r}: {value!r}" for name, value in p.attrs.items())
-        return [p.pattern, f".has_attr({{{attrs}}})"]
-    if isinstance(p, TypePattern):
-        return [p.pattern, f".has_type({p.type})"]
-    if isinstance(p, DataTypePattern):
-        return [p.pattern, f'.has_dtype("{p.dtype}")']
-    if isinstance(p, ShapePattern):
-        return [p.pattern, f".has_shape({p.shape})"]
-    if isinstance(p, FunctionPattern):
-        head: list[_Part] = ["None"] if p.params is None else ["[", *_comma_separated(p.params), "]"]
-        return ["FunctionPattern(", *head, ", ", p.body, ")"]
-    names = {IfPattern: "is_if", LetPattern: "is_let", DominatorPattern: "dominates"}
-    return [f"{names.get(type(p), type(p).__name__)}(", *_comma_separated(p.parts()), ")"]
+def _listed(patterns: tuple[DFPattern, ...] | None) -> list[_Part]:
+    """Return patterns as a list in the text; None, which stands for any number, as itself."""
+    return ["None"] if patterns is None else ["[", *_comma_separated(patterns), "]"]
 
 
 def _expr_text(expr: object) -> str:

@@ -300,22 +300,23 @@ class TypePrinter:
 
     def _parts(self, ty: Type) -> list[Any]:
         """Split one type into text and child types."""
-        if isinstance(ty, TupleType):
-            return ["(", *commas(ty.fields), ",)" if len(ty.fields) == 1 else ")"]
-        if isinstance(ty, FuncType):
-            return _function_parts(ty, "")
-        if isinstance(ty, TypeCall):
-            return [ty.func, "[", *commas(ty.args), "]"]
-        if isinstance(ty, RefType):
-            return ["ref(", ty.value, ")"]
-        if isinstance(ty, GlobalTypeVar):
-            name = ty.name_hint
-            return [f'"{name}"' if name in _RESERVED or is_dtype(name) else name_text(name)]
-        if isinstance(ty, IncompleteType):
-            return [self._meta.reference("IncompleteType", ty)]
-        if isinstance(ty, TypeRelation):
-            return [f"{ty.name}(", *commas(ty.args), ")"]
-        return [f"meta[{type(ty).__name__}][0]"]
+        match ty:
+            case TupleType(fields=fields):
+                return ["(", *commas(fields), ",)" if len(fields) == 1 else ")"]
+            case FuncType():
+                return _function_parts(ty, "")
+            case TypeCall(func=func, args=args):
+                return [func, "[", *commas(args), "]"]
+            case RefType(value=value):
+                return ["ref(", value, ")"]
+            case GlobalTypeVar(name_hint=name):
+                return [f'"{name}"' if name in _RESERVED or is_dtype(name) else name_text(name)]
+            case IncompleteType():
+                return [self._meta.reference("IncompleteType", ty)]
+            case TypeRelation(name=name, args=args):
+                return [f"{name}(", *commas(args), ")"]
+            case _:
+                return [f"meta[{type(ty).__name__}][0]"]
 
 
 def _function_parts(ty: FuncType, generic: str) -> list[Any]:

@@ -497,23 +497,25 @@ class FunctionText:
 
     def _expression(self, expr: Expr) -> tuple[str, bool]:
         """Return an expression as text, and whether its evaluation may be moved later in the block."""
-        if isinstance(expr, (Var, Constant, GlobalVar, Constructor)):
-            return self._atom(expr), True
-        if isinstance(expr, Tuple):
-            return f"({''.join(f'{self._atom(f)}, ' for f in expr.fields).rstrip(' ')})", True
-        if isinstance(expr, TupleGetItem):
-            return f"{wrap(self._atom(expr.tuple_value))}[{expr.index}]", True
-        if isinstance(expr, Call):
-            return self._call(expr)
-        if isinstance(expr, RefCreate):
-            return f"{self._prelude_name('Ref')}({self._atom(expr.value)})", False
-        if isinstance(expr, RefRead):
-            return f"{wrap(self._atom(expr.ref))}.value", False
-        if isinstance(expr, RefWrite):
-            return f"{wrap(self._atom(expr.ref))}.write({self._atom(expr.value)})", False
-        if isinstance(expr, Op):
-            raise _operator_value_error(expr)
-        raise VerifyError(Diagnostic(f"{type_in_words(expr)} cannot be written in Python here", expr.span))
+        match expr:
+            case Var() | Constant() | GlobalVar() | Constructor():
+                return self._atom(expr), True
+            case Tuple(fields=fields):
+                return f"({''.join(f'{self._atom(f)}, ' for f in fields).rstrip(' ')})", True
+            case TupleGetItem(tuple_value=value, index=index):
+                return f"{wrap(self._atom(value))}[{index}]", True
+            case Call():
+                return self._call(expr)
+            case RefCreate(value=value):
+                return f"{self._prelude_name('Ref')}({self._atom(value)})", False
+            case RefRead(ref=ref):
+                return f"{wrap(self._atom(ref))}.value", False
+            case RefWrite(ref=ref, value=value):
+                return f"{wrap(self._atom(ref))}.write({self._atom(value)})", False
+            case Op():
+                raise _operator_value_error(expr)
+            case _:
+                raise VerifyError(Diagnostic(f"{type_in_words(expr)} cannot be written in Python here", expr.span))
 
     def _call(self, call: Call) -> tuple[str, bool]:
         callee = call.op
@@ -583,21 +585,23 @@ class DeepBlocks:
         return result
 
     def _value(self, expr: Expr, depth: int) -> Search:
-        if isinstance(expr, Let):
-            return (yield self._block(expr, depth))
-        if isinstance(expr, Function):
-            return _without((yield self._block(expr.body, depth + 1)), expr.params)
-        if isinstance(expr, If):
-            cond = _operand_vars(expr.cond) or dict.fromkeys(free_vars(expr.cond))
-            result = _merge((yield self._block(expr.true_branch, depth + 1)), cond)
-            return _merge(result, (yield self._block(expr.false_branch, depth + 1)))
-        if isinstance(expr, Match):
-            result = dict.fromkeys(free_vars(expr.data))
-            for clause in expr.clauses:
-                arm = yield self._block(clause.rhs, depth + 2)
-                result = _merge(result, _without(arm, pattern_vars(clause.lhs)))
-            return result
-        return dict.fromkeys(free_vars(expr))
+        match expr:
+            case Let():
+                return (yield self._block(expr, depth))
+            case Function(params=params, body=body):
+                return _without((yield self._block(body, depth + 1)), params)
+            case If(cond=cond, true_branch=yes, false_branch=no):
+                result = _operand_vars(cond) or dict.fromkeys(free_vars(cond))
+                result = _merge((yield self._block(yes, depth + 1)), result)
+                return _merge(result, (yield self._block(no, depth + 1)))
+            case Match(data=data, clauses=clauses):
+                result = dict.fromkeys(free_vars(data))
+                for clause in clauses:
+                    arm = yield self._block(clause.rhs, depth + 2)
+                    result = _merge(result, _without(arm, pattern_vars(clause.lhs)))
+                return result
+            case _:
+                return dict.fromkeys(free_vars(expr))
 
 
 def _operand_vars(expr: Expr) -> Set | None:

@@ -251,28 +251,29 @@ def _smaller_functions(
 
 def _replacements(node: Expr) -> Iterator[Expr]:
     """Yield the expressions that may replace a node: its parts, first the parts of its type."""
-    if isinstance(node, If):
-        yield from (node.true_branch, node.false_branch, node.cond)
-        yield from simpler_branches(node)
-    elif isinstance(node, Let):
-        yield from _let_parts(node)
-    elif isinstance(node, Match):
-        yield from (clause.rhs for clause in node.clauses)
-        yield node.data
-        yield from fewer_clauses(node)
-    elif isinstance(node, Tuple):
-        yield from node.fields[:ARGUMENTS]
-    elif isinstance(node, TupleGetItem):
-        if isinstance(node.tuple_value, Tuple):
-            yield node.tuple_value.fields[node.index]
-        yield node.tuple_value
-    elif isinstance(node, (RefCreate, RefRead, RefWrite)):
-        yield from children(node)
-    elif isinstance(node, Call):
-        if isinstance(node.op, Function) and len(node.op.params) == len(node.args):
-            yield rewrite(node.op.body, replace=dict(zip(node.op.params, node.args, strict=True)))
-        args = node.args[:ARGUMENTS]
-        yield from sorted(args, key=lambda arg: arg.checked_type_ is not node.checked_type_)  # False sorts before True
+    match node:
+        case If(cond=cond, true_branch=yes, false_branch=no):
+            yield from (yes, no, cond)
+            yield from simpler_branches(node)
+        case Let():
+            yield from _let_parts(node)
+        case Match(data=data, clauses=clauses):
+            yield from (clause.rhs for clause in clauses)
+            yield data
+            yield from fewer_clauses(node)
+        case Tuple(fields=fields):
+            yield from fields[:ARGUMENTS]
+        case TupleGetItem(tuple_value=value, index=index):
+            if isinstance(value, Tuple):
+                yield value.fields[index]
+            yield value
+        case RefCreate() | RefRead() | RefWrite():
+            yield from children(node)
+        case Call(op=callee, args=args):
+            if isinstance(callee, Function) and len(callee.params) == len(args):
+                yield rewrite(callee.body, replace=dict(zip(callee.params, args, strict=True)))
+            # False sorts before True.
+            yield from sorted(args[:ARGUMENTS], key=lambda arg: arg.checked_type_ is not node.checked_type_)
 
 
 def _let_parts(let: Let) -> Iterator[Expr]:

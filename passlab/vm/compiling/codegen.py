@@ -284,25 +284,26 @@ class FunctionCode:
                 return _OPERATORS[expr.op.name][1](self, expr, operands)
             hint = "FuseOps and LowerTE put operators into kernels"
             raise _unsupported_error(f"the operator `{expr.op.name}` outside a kernel", expr, hint)
-        if type(expr) is Call:
-            return self._call(expr, tuple(operands))
-        if type(expr) is Constant:
-            return self.load(expr)
-        if type(expr) is GlobalVar:
-            return self.into(Opcode.ALLOC_CLOSURE, self._function(expr), ..., (), node=expr)
-        if type(expr) is Tuple:
-            return self.into(Opcode.ALLOC_ADT, 0, ..., tuple(operands), node=expr)
-        if type(expr) is TupleGetItem:
-            return self.into(Opcode.GET_FIELD, operands[0], expr.index, ..., node=expr)
-        if isinstance(expr, (RefCreate, RefRead, RefWrite)):
-            raise _unsupported_error("a reference", expr, "the `debug` executor runs programs with references")
-        if isinstance(expr, Constructor):
-            raise _unsupported_error(
-                "a constructor as a value", expr, "EtaExpand(expand_constructor=True) wraps it in a function"
-            )
-        if type(expr) is Op:
-            raise _unsupported_error(f"the operator `{expr.name}` as a value here", expr, "wrap it in a function, `fn`")
-        raise _unsupported_error(type_in_words(expr), expr)
+        match expr:
+            case Call():
+                return self._call(expr, tuple(operands))
+            case Constant():
+                return self.load(expr)
+            case GlobalVar():
+                return self.into(Opcode.ALLOC_CLOSURE, self._function(expr), ..., (), node=expr)
+            case Tuple():
+                return self.into(Opcode.ALLOC_ADT, 0, ..., tuple(operands), node=expr)
+            case TupleGetItem(index=index):
+                return self.into(Opcode.GET_FIELD, operands[0], index, ..., node=expr)
+            case RefCreate() | RefRead() | RefWrite():
+                raise _unsupported_error("a reference", expr, "the `debug` executor runs programs with references")
+            case Constructor():
+                hint = "EtaExpand(expand_constructor=True) wraps it in a function"
+                raise _unsupported_error("a constructor as a value", expr, hint)
+            case Op(name=name):
+                raise _unsupported_error(f"the operator `{name}` as a value here", expr, "wrap it in a function, `fn`")
+            case _:
+                raise _unsupported_error(type_in_words(expr), expr)
 
     def _function(self, var: GlobalVar) -> int:
         number = self.pool.functions.get(var.name_hint)
