@@ -21,6 +21,7 @@ from typing import Any, TextIO
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.expectation import check_expectation
 from tests.operator_facts import facts_of_tests
@@ -50,6 +51,9 @@ settings.register_profile(
 )
 settings.register_profile("fuzz", settings.get_profile("fixed"), derandomize=False, max_examples=2000)
 settings.load_profile("fixed")
+# Examples come of the strategies alone. Hypothesis also tries the constants of every module that is loaded: so a test that runs
+# alone would draw others than among all tests, and each worker would parse passlab once more.
+providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,8 +1,10 @@
-"""Tests that cannot fail are caught: an assertion after the statement that raises is never reached."""
+"""Tests can fail, and fail again: no assertion stands where nothing reaches it, and examples are drawn alike everywhere."""
 
 from __future__ import annotations
 
 import ast
+
+from hypothesis.internal.conjecture import providers
 
 from tests.architecture.sources import Source, parse, python_sources
 
@@ -68,3 +70,7 @@ def test_the_rules_find_assertions_that_cannot_fail():
     assert not assertions_with_a_way_out(parse("assert limit is None or count <= limit\nassert a in (b, c)"))
     assert assertions_of_constants(parse("assert (a == b, 'they differ')\nassert 'text'\nassert f'{x}'"))
     assert not assertions_of_constants(parse("assert a\nassert a == b, 'they differ'"))
+
+
+def test_drawn_examples_do_not_depend_on_the_modules_that_are_loaded() -> None:
+    assert len(providers._get_local_constants()) == 0

@@ -32,7 +32,7 @@ def work_of(view):
     return blocks_of(view) if view.sheet is None else view.sheet.frame_rows(view.sizes)
 
 
-@pytest.mark.rotating
+@pytest.mark.rotating(parts=15)
 @pytest.mark.parametrize("shape", ["calls", "lets", "ifs", "choices", "convolutions"])
 def test_work_grows_as_the_program_does(shape):
     with limits.override(graph_nodes=100_000):

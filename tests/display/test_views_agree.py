@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
 
@@ -31,12 +32,11 @@ PIPELINES = (
 )
 
 
+@cache
 def recordings(seed):
     mod = programs.program(seed).mod if seed else resnet.get_workload(1, 10)[0]
-    for pipeline in PIPELINES:
-        rec = passlab.record(mod, pipeline, opt_level=4)
-        if rec.error is None:
-            yield rec
+    recs = [passlab.record(mod, pipeline, opt_level=4) for pipeline in PIPELINES]
+    return [rec for rec in recs if rec.error is None]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -160,7 +160,7 @@ def generated(build: Build, text: str, folder: Path) -> list[list[str]] | None:
     return [shape_of(text) for text in texts]
 
 
-@pytest.mark.rotating
+@pytest.mark.rotating(parts=15)
 @pytest.mark.parametrize("position", POSITIONS)
 def test_a_text_in_any_position_never_changes_the_shape_of_generated_code(position: str, tmp_path: Path):
     build = POSITIONS[position]

@@ -170,7 +170,7 @@ def test_every_construct(name: str, tmp_path: Path) -> None:
     check(mod, list(next(iter(draws(mod))).arguments), tmp_path)
 
 
-@pytest.mark.rotating
+@pytest.mark.rotating(parts=15)
 @pytest.mark.parametrize("seed", range(60))
 def test_generated_programs(seed: int, tmp_path: Path) -> None:
     mod = infer_module(programs.program(seed).mod)

@@ -31,7 +31,7 @@ def growth(shape: str, step: str) -> float:
     return counts[2] / counts[1]
 
 
-@pytest.mark.rotating
+@pytest.mark.rotating(parts=15)
 @pytest.mark.parametrize(
     "shape", ["calls", "lets", "ifs", "fan", "split", "closures", "globals", "convolutions", "bound_regions"]
 )
