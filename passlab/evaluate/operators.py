@@ -30,7 +30,7 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
     try:
         with np.errstate(all="ignore"):
             result = _arrays(kernel(attrs, *args))
-            return _narrow(result, op, attrs, args) if any(map(_is_half_byte, args)) else result
+            return _as_typed(result, op, attrs, args) if op.spec.registered or any(map(_is_half_byte, args)) else result
     except PasslabError as error:
         if span is None or any(d.place for d in error.diagnostics):
             raise
@@ -61,13 +61,22 @@ def _is_half_byte(value: Value) -> bool:
     return type(value) is np.ndarray and value.dtype.kind == "V" and value.dtype.name in HALF_BYTES
 
 
-def _narrow(value: Value, op: Op, attrs: Any, args: Sequence[Any]) -> Value:
-    """Return the result of a kernel on 4-bit integers in the dtype of the operator's type relation."""
-    if not isinstance(value, np.ndarray) or not all(type(a) is np.ndarray for a in args):
+def _as_typed(value: Value, op: Op, attrs: Any, args: Sequence[Any]) -> Value:
+    """Return the result of a kernel in the dtype of the operator's type relation.
+
+    Kernels on 4-bit integers compute with wider ones, and a user's kernel may return a list, or another dtype.
+    """
+    if isinstance(value, tuple) or not all(type(a) is np.ndarray for a in args):
         return value
     types = [TensorType(a.shape, a.dtype.name) for a in args]
     result = op.spec.relation(types, attrs, KNOWN_INPUTS)
-    return convert(value, array_dtype(result.dtype)) if isinstance(result, TensorType) else value
+    if not isinstance(result, TensorType):
+        return value
+    array = convert(np.asarray(value), array_dtype(result.dtype))
+    if not result.dynamic and array.shape != result.shape:
+        message = "the result of a kernel has an unexpected shape"
+        raise RunError(Diagnostic(message, expected=str(result.shape), found=str(array.shape)))
+    return array
 
 
 # Parts of the messages of NumPy and Python for arrays that are too large for any memory.

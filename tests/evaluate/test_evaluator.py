@@ -134,6 +134,20 @@ def test_endless_recursion_ends_at_the_limit():
         run("def @main(%n: int32) -> int32 { 1 + @main(%n) }", np.int32(0))
 
 
+@pytest.mark.parametrize("frames", [1, 2, 3, 4])
+def test_calls_nest_as_deep_where_all_values_are_asked_for(frames):
+    mod = passlab.parse("def @main(%n: int32) -> int32 { if (%n == 0) { 0 } else { @main(%n - 1) } }")
+    with limits.override(frames=frames):
+        for calls in range(1, 6):
+            for ask in (Evaluator.run, Evaluator.values):
+                try:
+                    ask(Evaluator(mod), "main", [np.int32(calls - 1)])
+                    fits = True
+                except LimitError:
+                    fits = False
+                assert fits == (calls <= frames), (ask, calls)
+
+
 def test_programs_may_be_deep():
     lets = "".join(f"let %v{i} = %v{i - 1} + 1;\n" if i else "let %v0 = %x;\n" for i in range(20_000))
     assert int(run(f"def @main(%x: int32) {{ {lets} %v19999 }}", np.int32(1))) == 20_000

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from passlab import IRModule, ir, relay
-from passlab.errors import AttrsError, OpNotFoundError, PasslabError, TypeInferenceError, VerifyError
+from passlab.errors import AttrsError, OpNotFoundError, PasslabError, RunError, TypeInferenceError, VerifyError
 from passlab.ir.op import remove_op
 
 X = np.array([0.5, 1.0, 4.0], "float32")
@@ -53,6 +53,47 @@ def test_its_facts_are_those_given(my_log: ir.Op) -> None:
 def test_it_runs(my_log: ir.Op, kind: str) -> None:
     result = relay.create_executor(kind, IRModule.from_expr(program(my_log))).evaluate()(X)
     np.testing.assert_allclose(np.asarray(result), np.log(X), rtol=1e-6)
+
+
+RESULTS = {
+    "a list": lambda attrs, data: [float(number) for number in np.log(data)],
+    "wider floats": lambda attrs, data: np.log(data.astype("float64")),
+    "half floats": lambda attrs, data: np.log(data).astype("float16"),
+    "integers": lambda attrs, data: np.log(data).astype("int64"),
+    "another order of bytes": lambda attrs, data: np.log(data).astype(">f4"),
+}
+
+
+def kernel(attrs, data):
+    return RESULTS[RETURNED[0]](attrs, data)  # a function of this module, which compiled Python imports
+
+
+RETURNED = [""]
+
+
+@pytest.mark.parametrize("kind", ["debug", "vm", "graph", "aot"])
+@pytest.mark.parametrize("returned", RESULTS)
+def test_its_kernel_may_return_what_becomes_its_type(my_log: ir.Op, kind: str, returned: str) -> None:
+    RETURNED[0] = returned
+    my_log.add_kernel(kernel)
+    expected = np.asarray(RESULTS[returned](None, X)).astype("float32")
+    for body in (program(my_log).body, relay.exp(program(my_log).body)):
+        mod = IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
+        result = np.asarray(relay.create_executor(kind, mod).evaluate()(X))
+        assert result.dtype == np.dtype("float32")
+        assert result.dtype.isnative
+        np.testing.assert_array_equal(result, expected if body.op is my_log else np.exp(expected))
+
+
+@pytest.mark.parametrize("kind", ["debug", "vm", "graph"])  # a module ahead of time checks what it is given, no more
+def test_its_kernel_may_not_return_another_shape(my_log: ir.Op, kind: str) -> None:
+    my_log.add_kernel(pair)
+    with pytest.raises(RunError, match="unexpected shape"):
+        relay.create_executor(kind, IRModule.from_expr(program(my_log))).evaluate()(X)
+
+
+def pair(attrs, data):
+    return data[:2]
 
 
 def test_it_parses_and_prints(my_log: ir.Op) -> None:
