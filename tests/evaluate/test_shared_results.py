@@ -152,7 +152,8 @@ def test_a_search_keeps_the_weights_of_a_program_once():
     mod = transform.InferType()(passlab.parse(NET))
     passes = "InferType, FoldConstant, FoldScaleAxis, EliminateCommonSubexpr, CanonicalizeOps, FoldConstant, FuseOps"
     small = passlab.parse("def @main(%x: Tensor[(2), float32]) { nn.relu(%x) }")
-    lab.culprit(small, [passes, swapping(small), passes], opt_level=4, executors=("vm",))  # imports; code is memory, too
+    # The rooms of the search are imported first: code is memory, too.
+    lab.culprit(small, [passes, swapping(small), passes], opt_level=4, executors=("vm",))
     tracemalloc.start()
     try:
         found = lab.culprit(mod, [passes, swapping(mod), passes], opt_level=4, executors=("vm",))

@@ -90,6 +90,16 @@ def test_an_expression_of_dynamic_dimensions_is_computed_when_the_program_runs()
     np.testing.assert_array_equal(results[7], x.transpose(1, 0, 2).reshape(7, 30))
 
 
+@pytest.mark.parametrize("at", [0, 1, 2, -1, -2, -3])
+def test_a_row_is_taken_from_the_front_or_the_end_of_an_open_axis(at: int) -> None:
+    data = program({"name": "a", "op": "aten.select.int", "args": [{"node": "x"}, 0, at]})
+    data["inputs"][0]["type"]["shape"] = ["s0", 3]
+    function = relay.create_executor("vm", from_pytorch(data)[0]).evaluate()
+    for rows in (3, 5):
+        x = np.arange(rows * 3, dtype="float32").reshape(rows, 3)
+        np.testing.assert_array_equal(function(x), x[at])
+
+
 def test_a_node_stands_at_the_users_line_of_python() -> None:
     mod, _ = from_pytorch(stored("resnet_block"))
     span = mod["main"].body.span
