@@ -102,9 +102,88 @@ PGOMemOPSizeOpt pgo-memop-opt
 IRCEPass irce
 LoopFlattenPass loop(loop-flatten)
 DFAJumpThreadingPass dfa-jump-threading
+CrossDSOCFIPass cross-dso-cfi
+DataFlowSanitizerPass dfsan
+ModuleInlinerWrapperPass inliner-wrapper
+GCOVProfilerPass insert-gcov-profiling
+InstrProfilingLoweringPass instrprof
+IROutlinerPass iroutliner
+LowerEmuTLSPass lower-emutls
+LowerIFuncPass lower-ifunc
+MemProfContextDisambiguation memprof-context-disambiguation
+ModuleMemProfilerPass memprof-module
+MetaRenamerPass metarenamer
+ModuleInlinerPass module-inline
+NameAnonGlobalPass name-anon-globals
+NumericalStabilitySanitizerPass nsan
+PGOIndirectCallPromotion pgo-icall-prom
+PGOInstrumentationGen pgo-instr-gen
+PGOInstrumentationUse pgo-instr-use
+PreISelIntrinsicLoweringPass pre-isel-intrinsic-lowering
+RewriteSymbolPass rewrite-symbols
+SampleProfileLoaderPass sample-profile
+SanitizerCoveragePass sancov-module
+StripSymbolsPass strip
+StripNonDebugSymbolsPass strip-nondebug
+ModuleThreadSanitizerPass tsan-module
+AddressSanitizerPass asan
+HWAddressSanitizerPass hwasan
+LoopExtractorPass loop-extract
+MemProfUsePass memprof-use
+MemorySanitizerPass msan
+BreakCriticalEdgesPass break-crit-edges
+CallBrPreparePass callbr-prepare
+CodeGenPreparePass codegenprepare
+ConstantHoistingPass consthoist
+ExpandMemCmpPass expand-memcmp
+IndirectBrExpandPass indirectbr-expand
+InstCountPass instcount
+InstructionNamerPass instnamer
+LoopFusePass loop-fusion
+MemProfilerPass memprof
+MergeICmpsPass mergeicmps
+UnifyFunctionExitNodesPass mergereturn
+ObjCARCOptPass objc-arc
+ObjCARCContractPass objc-arc-contract
+ObjCARCExpandPass objc-arc-expand
+PartiallyInlineLibCallsPass partially-inline-libcalls
+RedundantDbgInstEliminationPass redundant-dbg-inst-elim
+RegToMemPass reg2mem
+SjLjEHPreparePass sjlj-eh-prepare
+StraightLineStrengthReducePass slsr
+StructurizeCFGPass structurizecfg
+TLSVariableHoistPass tlshoist
+ThreadSanitizerPass tsan
+TypePromotionPass typepromotion
+LoopInterchangePass loop(loop-interchange)
+LoopUnrollAndJamPass loop(loop-unroll-and-jam)
+CanonicalizeFreezeInLoopsPass loop(canon-freeze)
+LoopBoundSplitPass loop(loop-bound-split)
+LoopIdiomVectorizePass loop(loop-idiom-vectorize)
+LoopPredicationPass loop(loop-predication)
+LoopStrengthReducePass loop(loop-reduce)
+LoopVersioningLICMPass loop(loop-versioning-licm)
+LNICMPass loop-mssa(lnicm)
+AMDGPUCtorDtorLoweringPass amdgpu-lower-ctor-dtor
+AMDGPUCodeGenPreparePass amdgpu-codegenprepare
+AMDGPUImageIntrinsicOptimizerPass amdgpu-image-intrinsic-opt
+AMDGPUSimplifyLibCallsPass amdgpu-simplifylib
+AMDGPUUseNativeCallsPass amdgpu-usenative
+BlockExtractorPass extract-blocks
+InstrOrderFilePass instrorderfile
+InstrProfiling instrprof
+SampleProfileProbePass pseudo-probe
+StripNonLineTableDebugInfoPass strip-nonlinetable-debuginfo
+NewPMDebugifyPass debugify
+NewPMCheckDebugifyPass check-debugify
+ObjCARCAPElimPass objc-arc-apelim
+ModuleSanitizerCoveragePass sancov-module
+ModuleMemorySanitizerPass msan-module
+ModuleAddressSanitizerPass asan-module
 """.splitlines()
 )
 LEGACY = re.compile(r"\(([\w-]+)\)\Z")  # the name of a pass of the legacy pass manager
+_OF_TRITON = {"BreakStructPhiNodesPass": "break-struct-phi-nodes"}  # passes on LLVM IR that only triton-llvm-opt has
 _ANALYSIS = re.compile(r"(?:Require|Invalidate)Analysis|PrintModulePass|BitcodeWriterPass")
 _FUNCTION_PASS = re.compile(r"(?:Pass)?$")
 
@@ -140,15 +219,15 @@ def command_for(step: Step, format_name: str, path: str = "before") -> str:
 
     Names of LLVM's passes are turned into names for `opt -passes=`, which `opt --print-passes` lists.
     """
-    if format_name == "llvm-pictures":
-        return ""  # the dump has no texts
+    if step.kind == "stage" or format_name == "llvm-pictures":
+        return ""
     if step.language in ("llvm", "mir"):
-        return _llvm_command(step, path) if step.kind != "stage" else ""
+        return _llvm_command(step, path)
     if format_name == "iree-phases":
         return f"iree-compile --compile-to={step.name.partition('.')[2]} {path}.mlir -o -"
     if format_name in ("mlir", "mlir-tree", "triton"):
         if not step.argument or _RUNS_OTHERS.search(step.argument):
-            return ""  # the name of a class, or a pass that only runs others: no pipeline takes it
+            return ""
         tool = _beside(step, step.recording.tool) if step.recording is not None else "mlir-opt"
         options = f"{{{step.options}}}" if step.options and len(step.options) < 300 else ""
         anchor = step.unit.partition(" @")[0] or "builtin.module"
@@ -167,12 +246,19 @@ def command_for(step: Step, format_name: str, path: str = "before") -> str:
 def _llvm_command(step: Step, path: str) -> str:
     legacy = LEGACY.search(step.name)
     if step.language == "mir":
-        return ""  # `no_machine_command` says why
+        return ""
     if legacy:
         return f"{_beside(step, 'llc')}{_target(step)} {path}.ll -stop-after={legacy[1]} -o -"
-    if _ANALYSIS.match(step.name):
-        return ""  # computes or invalidates an analysis: it changes no program
+    if step.name in _OF_TRITON:
+        return f"triton-llvm-opt -{_OF_TRITON[step.name]} {path}.ll"
+    if _ANALYSIS.match(step.name) or _is_nameless(step):
+        return ""
     return f"{_beside(step, 'opt')} -S -passes='{llvm_pass_argument(step.name)}' {path}.ll -o -"
+
+
+def _is_nameless(step: Step) -> bool:
+    """Whether the class of a pass of LLVM is local to a file of the compiler: then no pipeline has a name for it."""
+    return step.name.startswith("(anonymous namespace)::")
 
 
 def _beside(step: Step, tool: str) -> str:
@@ -187,6 +273,19 @@ def _beside(step: Step, tool: str) -> str:
 
 def _target(step: Step) -> str:
     return f" {step.recording.target}" if step.recording is not None and step.recording.target else ""
+
+
+def why_no_command(step: Step, format_name: str) -> str:
+    """Return why `command_for` has none for a step whose input is complete."""
+    if step.kind == "stage":
+        return "it is a stage of the compilation, and no pass"
+    if format_name == "llvm-pictures":
+        return "the dump has no texts"
+    if step.language == "llvm" and not _is_nameless(step):
+        return "it computes or removes an analysis, and changes no program"
+    if step.language in ("llvm", "mlir"):
+        return "it only runs other passes" if step.argument else "the dump has no name of it that a pipeline takes"
+    return "no tool runs this pass alone"
 
 
 def no_machine_command(step: Step, path: str = "program") -> str:

@@ -146,7 +146,9 @@ class _Chain:
 
     def _translate(self, source: DumpSource) -> None:
         banner = self._replaced(source, TRANSLATION, "llvm")
-        self.append(_assembled([banner], "llvm", is_live=True))
+        part = _assembled([banner], "llvm", is_live=True)
+        part.steps[0].kind = "stage"
+        self.append(part)
         self._program = source, "llvm"
 
     def _replaced(self, source: DumpSource, name: str, language: str) -> Banner:

@@ -100,9 +100,8 @@ def _print_part(recording: TextRecording, options: argparse.Namespace) -> None:
     elif options.step is not None:
         step = _step_named(recording, options.step, options.unit)
         print(f"{step}\n{visible(recording.diff(step, unit=options.unit, filters=hidden).text())}")
-        why_not = recording.no_command(step)
-        if step.command or why_not:
-            print(f"run just this pass: {step.command or why_not}")
+        command = step.command
+        print(f"run just this pass: {command}" if command else f"no command runs just it: {recording.no_command(step)}")
     elif options.unit is not None:
         print(recording.blame(options.unit).text())
     else:

@@ -1,5 +1,8 @@
 """`first`, `last`, `bisect` and blame name a step only where the dump proves that it made the change."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from passlab.dumps import read, read_text
@@ -81,6 +84,19 @@ def test_the_command_of_a_pass_names_the_tool_that_has_the_others(argument, tool
     recording = read_text(dump.format("canonicalize") + dump.format(argument) + dump.format("fixed-point-iterator"))
     assert recording.steps[0].command.startswith(f"{tool} --pass-pipeline=")
     assert recording.steps[2].command == ""
+
+
+KERNEL = Path(__file__).parents[2] / "notebooks/softmax-triton.txt.gz"
+
+
+@pytest.mark.parametrize("name", [*corpus.STREAMS, *corpus.FOLDERS, "triton"])
+def test_each_step_has_a_command_with_a_word_for_each_argument_or_a_reason_for_none(name, tmp_path):
+    source = corpus.stream(name) if name in corpus.STREAMS else KERNEL
+    recording = read(corpus.folder(name, tmp_path) if name in corpus.FOLDERS else source)
+    for step in recording.steps:
+        assert bool(step.command) != bool(recording.no_command(step)), step
+        passes = re.findall(r"-passes='([^']*)'", step.command) + re.findall(r"-stop-after=(.*) -o", step.command)
+        assert not any(re.search(r"[ A-Z]", word) for word in passes), step.command
 
 
 def test_swapped_arguments_are_told():

@@ -1,5 +1,6 @@
 """The real compilers, where they are installed: recordings, and each command that passlab prints, which runs."""
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import subprocess
 import pytest
 
 from passlab import hosts
+from passlab.dumps.commands import llvm_pass_argument
 from passlab.errors import DumpError
 from passlab.hosts.compilers import VERSIONS
 
@@ -140,3 +142,41 @@ def test_reports_join_the_steps(folder):
     recording = hosts.record([installed("clang"), *COMMANDS["clang"]], reports=True)
     assert any(one.pass_name == "inline" and one.first == one.last for one in recording.reports.remarks)
     assert sum(step.seconds is not None for step in recording.steps) > len(recording.steps) // 2
+
+
+LOOP = """
+define i32 @f(i32 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %next = add i32 %i, 1
+  %more = icmp slt i32 %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret i32 %i
+}
+"""
+WRAPS = re.compile(r"(?:function|cgscc|loop|loop-mssa)\((.*)\)")
+AROUND = re.compile(r"(?:PassManager|Require|Invalidate|Verifier|LCSSA|LoopSimplifyPass)|.*Adaptor|.*ProxyPass")
+# Passes that only print or draw, pipelines under one name, and names that versions of LLVM spell in two ways.
+OTHERS = re.compile(
+    r"(?:print|dot|view|no-op|default|inliner-wrapper|scc-oz|aa-eval|hello|flattencfg|lower(?:atomic|invoke|switch)$)"
+)
+
+
+def test_each_class_of_a_pass_has_the_name_under_which_opt_has_it(tmp_path):
+    opt = next((tool for tool in (*(f"opt-{version}" for version in VERSIONS), "opt") if shutil.which(tool)), None)
+    if opt is None:
+        pytest.skip("opt is not installed")
+    (tmp_path / "loop.ll").write_text(LOOP)
+    listed = re.findall(r"^  ([\w-]+)(?:<[^>]*>)?$", said_by(opt, "--print-passes"), re.MULTILINE)
+    right = 0
+    for name in sorted({name for name in listed if not OTHERS.match(name)}):
+        words = [opt, f"-passes={name}", "-print-after-all", "-disable-output", str(tmp_path / "loop.ll")]
+        printed = subprocess.run(words, capture_output=True, text=True, check=False).stderr
+        classes = {found for found in re.findall(r"IR Dump After (.*?) on ", printed) if not AROUND.match(found)}
+        found = {WRAPS.sub(r"\1", llvm_pass_argument(one)).partition("<")[0] for one in classes}
+        assert not found or name in found, classes
+        right += bool(found)
+    assert right > 100

@@ -460,17 +460,13 @@ class TextRecordingView(View):
             visible(step.phase),
             visible(step.options[:400]),
             visible(self.remark(step)),
-            visible(step.command or self._no_command(step)),
+            visible(step.command or f"no command: {self.recording.no_command(step)}"),
             written or units[:1],
             pages.fragment(step),
             None if step.seconds is None else f"{1000 * step.seconds:,.2f} ms",
             len(self._remarks.get(step.number, [])),
             visible(self.recording.reports.statistics_of(step)),
         ]
-
-    def _no_command(self, step: Step) -> str:
-        why_not = self.recording.no_command(step)
-        return f"no command: {why_not}" if why_not else ""
 
     def source(self) -> HasFrame:
         """Return one row per step."""
