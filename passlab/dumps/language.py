@@ -67,7 +67,8 @@ def _without_remarks(data: bytes) -> bytes:
     return b"\n".join([line for line in data.split(b"\n") if line.strip() and not line.startswith(b";;")])
 
 
-_GRAPH_ID = re.compile(rb"(?m)^\s*# graph id: \d+\s*$")  # the address of a graph
+# The address of a graph, and in front of its class the file that its code has.
+_GRAPH_ID = re.compile(rb"(?m)^\s*# graph id: \d+\s*$|^[^\n#]*?(?=class [\w.]+\(torch\.nn\.Module\):)")
 
 
 def _torch_parts(data: bytes) -> Iterator[Part]:

@@ -123,8 +123,12 @@ _TORCH_HEAD = re.compile(
     r"(?:\S.*)?={3,}\s*(?P<title>.+?)\s*={3,}|(?P<plain>(?:[A-Z]\w*|Joint|Forward|Backward) graph\b.*)"
 )
 _TRACED = re.compile(r"TRACED GRAPH\s*")
-_OUTPUT = re.compile(r"Output code:.*")
+_OUTPUT = re.compile(r"(?P<plain>Output code):.*")
 _GRAPHS = re.compile(rb"graph|bytecode|ir_\w+")  # artifacts with a program and without a heading
+_FEW = (
+    "the logs show a few snapshots of each graph, not every pass: passlab.recorders.torch.record(function, *args) "
+    "records those"
+)
 _UUID = re.compile(r"_[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}\Z")
 
 
@@ -163,10 +167,13 @@ def scan_torch(source: DumpSource) -> Scan:
         last, previous = (artifact, graph), end
     for banner in banners:
         banner.phase = _program_of(banner)
-    return Scan(banners, notes=["the logs show a few snapshots of each graph, not every pass"])
+        if banner.argument in _READABLE:
+            banner.language = "torch"
+    return Scan(banners, notes=[_FEW])
 
 
 _SIDES = ("aot_graphs", "aot_joint_graph", "post_grad_graphs", "pre_grad_graphs")
+_READABLE = (*_SIDES, "graph_code")  # printed as modules of Python
 
 
 def _program_of(banner: Banner) -> str:
@@ -174,10 +181,11 @@ def _program_of(banner: Banner) -> str:
 
     Only graphs of one side of one compilation are states of one program.
     """
-    head = banner.source.read(banner.body, min(banner.end, banner.body + 2**16))
-    kind = "joint" if banner.name.startswith("Joint") else "backward" if b" tangents_" in head else "forward"
-    what = kind if banner.argument in _SIDES else banner.argument
-    return f"{banner.unit} {what}".strip()
+    head = banner.source.read(banner.body, min(banner.end, banner.body + 2**20))
+    side = "joint" if banner.name.startswith("Joint") else "backward" if b" tangents_" in head else "forward"
+    if banner.argument not in _SIDES:
+        side = f"{side} code" if banner.argument == "output_code" else banner.argument
+    return f"{banner.unit} {side}".strip()
 
 
 def _title(head: re.Match[str], text: str) -> str:
@@ -291,7 +299,7 @@ FORMATS = (
     Format("llvm", LLVM, Traits(), llvm.scan_stream, llvm.MARK),
     Format("mlir", MLIR, Traits(closed=True, wraps=True), mlir.scan_stream, mlir.MARK),
     Format("tvm", PYTHON, Traits(nested=True), scan_tvm, TVM_MARK),
-    Format("torch", PYTHON, Traits(chains=True, pairs_only=True), scan_torch, b"] [__"),
+    Format("torch", PYTHON, Traits(chains=True, snapshots=True), scan_torch, b"] [__"),
     Format("xdsl", MLIR, Traits(), scan_xdsl, XDSL_MARK),
     Format("llvm-directory", LLVM, Traits(), folder=lambda f, _: llvm.scan_folder(f), is_folder=llvm.is_folder),
     Format(
@@ -637,7 +645,7 @@ def _assembly(chosen: Format, scan: Scan) -> Assembly:
     elif any(banner.when == "before" for banner in scan.banners):
         begins_only = all(banner.when == "before" for banner in scan.banners)
         traits = replace(traits, nested=traits.nested and begins_only, wraps=False, assumes_first=False)
-    if scan.is_partial and not traits.pairs_only:
+    if scan.is_partial and not (traits.pairs_only or traits.snapshots):
         traits = replace(traits, partial=True)
         scan.notes.append(
             "perhaps only a few chosen passes are in the dump: then a change between two may be the work of another"

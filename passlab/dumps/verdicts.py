@@ -32,6 +32,7 @@ class Traits:
     of left open. `chains`: several programs follow one another. `nested`: any pass may wrap others, and its text comes
     after theirs. `wraps`: some passes, known by name, do. `partial`: only a few selected passes are in the dump, so
     that another pass may have made a change. `unordered`: the dump orders the passes on one operation alone.
+    `snapshots`: its steps are moments of a program, and no passes.
     """
 
     says_changes: bool = False
@@ -44,6 +45,7 @@ class Traits:
     starts_unchanged: bool = False
     partial: bool = False
     unordered: bool = False
+    snapshots: bool = False
 
 
 # Passes that only read the program, or whose rare changes show in it.
@@ -80,6 +82,7 @@ _TVM_RUNS = re.compile(r"(?i:sequential|\w*pipeline)|FuseTIR|ExpandTupleArgument
 _TVM_INSIDE = dict.fromkeys(("ComputePrimValue", "DispatchSampling", "DispatchSortScan"), "NormalizeGlobalVar")
 
 
+FIRST_TEXT = "the first text of this graph that is here"
 NO_PROGRAM = "no program stands below the headings of this pass"
 CUT_OFF = "cut off here: the program below this heading does not end"
 TORN = "lines of the dump are missing between this text and the one before"
@@ -111,6 +114,8 @@ def judge(step: Step, body: Body | None, before_body: Body | None, assembly: Ass
         step.verdict = "unchanged" if before.digest == after.digest else "changed"
     elif after is None or step.scope == FRAGMENT or traits.pairs_only:
         step.verdict = "unknown"
+    elif traits.snapshots:
+        _judge_snapshot(step, assembly)
     elif step.ambiguous:
         _judge_ambiguous(step, assembly)
     elif step.scope == MODULE and _last_program(assembly, step) is not None:
@@ -242,6 +247,17 @@ def _judge_program(step: Step, assembly: Assembly) -> None:
     step.verdict = "unchanged"
     if assembly.traits.wraps and _WRAPS.search(step.name):
         _judge_wrapper(step, assembly)
+
+
+def _judge_snapshot(step: Step, assembly: Assembly) -> None:
+    """Compare a snapshot with the one before of the same program: what changed, changed between these two."""
+    last = _last_program(assembly, step)
+    if not isinstance(last, Step):
+        step.verdict, step.note = "ignored", FIRST_TEXT
+    elif [piece.digest for piece in last.pieces] == [piece.digest for piece in step.pieces]:
+        step.verdict = "unchanged"
+    else:
+        step.verdict, step.note = "changed", f"between the snapshot of step {last.number} and this one"
 
 
 def _on_another_program(step: Step, last: Step | int | None, assembly: Assembly) -> bool:

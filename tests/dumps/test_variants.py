@@ -258,7 +258,7 @@ def test_only_what_holds_a_program_is_a_step_of_torch_logs():
     assert names == [
         ("__compiled_fn_1", "0/0 graph_code"),
         ("graph", "0/0 graph"),
-        ("Output code:", "0/0 output_code"),
+        ("Output code", "0/0 forward code"),
     ]
     assert "GUARDS" in recording.other_output
     assert "LOAD_FAST" in recording.other_output
@@ -285,6 +285,43 @@ def test_graphs_of_different_frames_and_sides_are_different_programs():
     assert rec[7].before == rec[2].after
     assert rec[7].diff().counts["changed"] == 1
     assert {origin.step for origin in rec.blame("1/0 forward").origins} == {4, 6}
+    assert [step.verdict for step in rec] == [
+        "ignored",
+        "ignored",
+        "changed",
+        "ignored",
+        "ignored",
+        "changed",
+        "changed",
+    ]
+    assert all(step.is_exact for step in rec)
+
+
+def test_what_stands_in_front_of_the_class_of_a_graph_is_no_change():
+    """Torch prints the file of a graph's code there, which has a new name for each print."""
+
+    def graph(title, file, value):
+        lines = [f"{file} class GraphModule(torch.nn.Module):", "    def forward(self, x):", f"        return {value}"]
+        return torch_lines(
+            "aot_graphs" if title[0] == "F" else "post_grad_graphs", "0/0", f"===== {title} =====", *lines
+        )
+
+    first = graph("Forward graph 0", "/site-packages/torch/fx/_lazy_graph_module.py", "(x,)")
+    for value, verdict in (("(x,)", "unchanged"), ("(x, x)", "changed")):
+        rec = read((first + graph("AFTER POST GRAD", "<eval_with_key>.13", value)).encode())
+        assert rec[2].verdict == verdict
+        assert rec[2].before == rec[1].after
+
+
+def test_the_codes_of_two_sides_are_two_programs():
+    code = [
+        torch_lines("output_code", "0/0", "Output code: ", f"primals_1, {last} = args") for last in ("x", "tangents_1")
+    ]
+    rec = read("".join(code).encode())
+    assert [(step.phase, step.verdict) for step in rec] == [
+        ("0/0 forward code", "ignored"),
+        ("0/0 backward code", "ignored"),
+    ]
 
 
 # ---------------------------------------------------------------- xDSL

@@ -19,6 +19,7 @@ from passlab.dumps.banner import FRAGMENT, NONE, UNIT, Banner
 from passlab.dumps.source import BytesSource, Excerpt, decode
 from passlab.dumps.torch import tables
 from passlab.dumps.torch.records import CompileId, Record
+from passlab.dumps.verdicts import FIRST_TEXT
 
 NO_ID = "-/-"  # what tlparse calls the records of no compilation
 SIDES = ("forward", "backward", "inference")
@@ -369,7 +370,7 @@ def _chain(graph: Graph, compilation: Compilation) -> Iterator[Stage]:
                 note = f"changed between the records {last.name} and {record.name}: the log does not say by what"
                 yield _stage(graph, compilation, f"before {_title(name)}", last, record, note)
             elif last is None:
-                step = _stage(graph, compilation, "input", None, record, "the first text of this graph that is here")
+                step = _stage(graph, compilation, "input", None, record, FIRST_TEXT)
                 step.status = "ignored" if not record.state else step.status
                 yield step
             last = record
