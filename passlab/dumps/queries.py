@@ -366,7 +366,12 @@ def save_before(recording: TextRecording, step: Step, path: str | PathLike[str])
 _NO_METADATA = "; The metadata is left out, which dumps of single functions number anew; -print-module-scope keeps it."
 _PART = re.compile(r"\s*(?:; (?:Preheader|Loop|Exit blocks)|[-\w.$]+:)")
 _MODULE_BEGIN = re.compile(r"(?m)^(?:; ModuleID = |source_filename = )")
-_ATTACHED = re.compile(r",? !(?!DIExpression|DIArgList)[A-Za-z_][\w.]* !\d+| #dbg_[^\n]*")
+# Metadata behind instructions, and instructions that do nothing but name some.
+_ATTACHED = re.compile(
+    r",? !(?!DIExpression|DIArgList)[A-Za-z_][\w.]* !\d+| #dbg_[^\n]*|"
+    r"^ *(?:tail )?call void @llvm\.[^\n]*metadata !\d+[^\n]*",
+    re.MULTILINE,
+)
 _METADATA = re.compile(r"(?m)^!(?:\d+|[\w.]+) = [^\n]*\n?")
 
 

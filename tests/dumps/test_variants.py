@@ -1,5 +1,6 @@
 """Dumps by other options and versions, and of several programs: the recording agrees with the compiler."""
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -375,6 +376,7 @@ define i32 @f(ptr %p) {
 *** IR Dump After SROAPass on f ***
 define i32 @f(ptr %p) {
   %b = getelementptr %pair, ptr %p, i32 0, i32 1
+  call void @llvm.dbg.value(metadata ptr %b, metadata !19, metadata !DIExpression()), !dbg !20
   %a = load i32, ptr %b, align 4, !tbaa !3
   ret i32 %a
 }
@@ -391,8 +393,7 @@ def test_a_program_put_together_for_a_tool_has_its_types_in_front_and_no_metadat
     command = recording.save_before("GVNPass", tmp_path / "before.ll")
     text = (tmp_path / "before.ll").read_text()
     assert text.index("target triple") < text.index("%pair = type") < text.index("define i32 @f")
-    assert "!tbaa" not in text
-    assert "!9 =" not in text
+    assert not re.search(r"!tbaa|![0-9]", text)
     assert command == f"opt -S -passes='gvn' {tmp_path / 'before'}.ll -o -"
     assert recording.bisect(["grep", "-q", "getelementptr"], low=1).step.name == "GVNPass"
 
