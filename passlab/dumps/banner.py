@@ -8,6 +8,9 @@ from passlab.dumps.source import DumpSource, Excerpt
 
 MODULE, UNIT, FRAGMENT, DIFF, NONE = "module", "unit", "fragment", "diff", "none"  # scopes of a body
 
+# A stream with at most so many different passes may be one of a few chosen ones (`-print-after=PASS,PASS`).
+CHOSEN = 6
+
 
 @dataclass(slots=True)
 class Banner:

@@ -188,6 +188,7 @@ _ANALYSIS = re.compile(r"(?:Require|Invalidate)Analysis|PrintModulePass|BitcodeW
 _FUNCTION_PASS = re.compile(r"(?:Pass)?$")
 
 
+NO_PASSES = ("stage", "translation")  # what a step of a compilation is that no pass manager runs
 _RUNS_OTHERS = re.compile(r"pipeline-adaptor|fixed-point-iterator")
 _TOOLS = (("iree-", "iree-opt"), ("triton", "triton-opt"), ("convert-triton", "triton-opt"))
 
@@ -219,7 +220,7 @@ def command_for(step: Step, format_name: str, path: str = "before") -> str:
 
     Names of LLVM's passes are turned into names for `opt -passes=`, which `opt --print-passes` lists.
     """
-    if step.kind == "stage" or format_name == "llvm-pictures":
+    if step.kind in NO_PASSES or format_name == "llvm-pictures":
         return ""
     if step.language in ("llvm", "mir"):
         return _llvm_command(step, path)
@@ -277,8 +278,8 @@ def _target(step: Step) -> str:
 
 def why_no_command(step: Step, format_name: str) -> str:
     """Return why `command_for` has none for a step whose input is complete."""
-    if step.kind == "stage":
-        return "it is a stage of the compilation, and no pass"
+    if step.kind in NO_PASSES:
+        return f"it is a {step.kind}, and no pass"
     if format_name == "llvm-pictures":
         return "the dump has no texts"
     if step.language == "llvm" and not _is_nameless(step):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
+from passlab.dumps.banner import CHOSEN, DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
 from passlab.dumps.extents import begin_of_llvm, is_diff
 from passlab.dumps.source import LONGEST_LINE, PEEK, DumpSource, FileSource, decode, find_lines, without_colours
 
@@ -35,8 +35,7 @@ _MANAGER = re.compile(
     r"PassManager<|\w*PassAdaptor\b|ExtraLoopPassManager|DevirtSCCRepeatedPass|ModuleInlinerWrapperPass"
 )
 FEW = 3  # passes that begin before others have ended, as those of one compiler do not
-CHOSEN = 6  # a stream with at most so many different passes may be one of `-print-after=PASS,PASS`,
-# unless it has one of those that every compilation begins or ends with
+# Passes that every compilation begins or ends with: a dump with one of them is none of a few chosen passes.
 _FRAME = re.compile(
     r"PrintModulePass|BitcodeWriterPass|AnnotationRemarksPass|.*[Vv]erif|Free MachineFunction|.*Assembly Printer"
     r"|Annotation2Metadata|ForceFunctionAttrs|Pre-ISel Intrinsic Lowering|Expand (?:large div|Atomic)"

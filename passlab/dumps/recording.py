@@ -442,16 +442,16 @@ class TextRecording(Steps[Step]):
         return "" if self._lacks_input(at) else commands.command_for(at, self.format, path)
 
     def no_command(self, step: Any) -> str:
-        """Return why no command runs the pass of a step alone; empty where there is one."""
+        """Return why no command runs the pass of a step alone; empty if one does."""
         at = self.step(self.number_of(step))
         if why := self._lacks_input(at):
             return why
         return "" if commands.command_for(at, self.format) else commands.why_no_command(at, self.format)
 
     def _lacks_input(self, at: Step) -> str:
-        """Return why the input of a pass is none that its tool reads; empty where it is one."""
+        """Return why the tool of a pass cannot read its input; empty if it can."""
         missing = ""
-        if at.kind != "stage" and self._is_on_machine_code(at):
+        if at.kind not in commands.NO_PASSES and self._is_on_machine_code(at):
             return commands.no_machine_command(at)
         if at.language == "mlir" and (symbol := unknown_symbol(self, at)):
             missing = f"@{symbol}"

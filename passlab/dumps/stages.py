@@ -147,7 +147,7 @@ class _Chain:
     def _translate(self, source: DumpSource) -> None:
         banner = self._replaced(source, TRANSLATION, "llvm")
         part = _assembled([banner], "llvm", is_live=True)
-        part.steps[0].kind = "stage"
+        part.steps[0].kind = "translation"
         self.append(part)
         self._program = source, "llvm"
 

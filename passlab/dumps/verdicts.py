@@ -485,6 +485,8 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
         _judge_declaration(step, assembly)
         return
     changed, unseen, since = _compare_units(step, assembly)
+    if assembly.traits.partial and changed:
+        since = min(since, max(step.number - 1, 1))  # a pass that is not in the dump may have made what is new here
     step.since = since
     first = not any(other.after_body is not None for other in assembly.steps[:-1]) and assembly.input is None
     wrapper = _INLINER.match if first or unseen else _WRAPS.search

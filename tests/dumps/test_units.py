@@ -6,6 +6,7 @@ from textwrap import indent
 import pytest
 
 from passlab.dumps import read, read_text
+from passlab.dumps.banner import CHOSEN
 from tests.dumps import corpus, writer
 
 NESTED = """\
@@ -190,9 +191,14 @@ def test_what_is_printed_before_the_first_pass_inside_another_decides_nothing_ab
 def test_what_runs_other_passes_changes_nothing_by_itself():
     """The outer pass lowers the module, then runs a pipeline of its own, which changes nothing."""
     old, new = (f"module {{\n{indent(FUNC.format(one), '  ')}}}\n" for one in (OLD, NEW))
-    stream = [("First", old), ("OpPipelineAdaptorPass", new), ("ConvertPass", new), ("LastPass", new)]
+    stream = [
+        ("First", old),
+        ("OpPipelineAdaptorPass", new),
+        ("ConvertPass", new),
+        *((f"Last{n}", new) for n in range(CHOSEN)),
+    ]
     recording = read_text("".join([printed("After", name, text) for name, text in stream]))
-    assert [step.verdict for step in recording.steps[1:]] == ["unknown", "unchanged", "unchanged"]
+    assert [step.verdict for step in recording.steps[1:4]] == ["unknown", "unchanged", "unchanged"]
     assert recording.steps[1].range == (1, 2)
     found = recording.bisect(lambda text: "old.op" in text)
     assert "one of 1 to 2" in str(found)

@@ -59,7 +59,7 @@ def run(seed, passes=30):
         if changed:
             target = unit or rng.choice(list(after.functions))
             after.functions[target] = change(rng, after.functions[target])
-        steps.append((f"Pass{number % 7}", unit, program, after, changed))
+        steps.append((f"Pass{number % 9}", unit, program, after, changed))
         program = after
     return steps
 
