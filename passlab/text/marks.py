@@ -170,6 +170,11 @@ class MarkedText:
                 return None
         return of
 
+    def has_equal(self, other: MarkedText, key: Callable[[Any], Any]) -> bool:
+        """Whether what another text with the same `annotated` marks has the same keys."""
+        pairs = zip(self._marked, other._marked, strict=True)
+        return all(one is another or key(one) == key(another) for (_, one), (_, another) in pairs)
+
     def at(self, offset: int) -> list[Mark]:
         """Return the marks that cover a character of the text, outermost first."""
         return [m for m in self.marks if m.start <= offset < m.end]

@@ -11,6 +11,7 @@ import passlab
 from passlab import lab, relay, transform
 from passlab.diffing.diff import Change, count_operators
 from passlab.display.pages.page_answers import stored_rewrites
+from passlab.display.text.listing import LineTable, listing
 from passlab.display.views.comparisons import comparison_view
 from passlab.display.views.diffs import diff_view
 from passlab.display.views.graph import graph_view
@@ -179,3 +180,33 @@ def test_what_if_says_what_the_comparison_says(seed):
                 difference = lab.diff(rec.last, variant.recording.last)
                 same = lab.compare(rec, variant.recording).summary()
                 assert difference.summary in same or not difference.changed
+
+
+def _words(lines, texts):
+    return [(line.text, [x if x < 0 else texts[x] for x in [*line.marks[3::4], line.type]]) for line in lines]
+
+
+def _without_types() -> IRModule:
+    x = relay.var("x", shape=(2, 3))
+    return IRModule.from_expr(relay.Function([x], relay.exp(relay.add(x, x)), relay.TensorType((2, 3))))
+
+
+@pytest.mark.parametrize("seed", range(-1, 3))
+def test_a_difference_that_a_pass_makes_again_is_told_as_it_would_be_alone(seed):
+    mod = programs.program(seed).mod if seed > 0 else resnet.get_workload(1, 10)[0] if seed else _without_types()
+    rec = passlab.record(
+        mod, ", ".join(["InferType, FuseOps, DefuseOps, ToANormalForm, ToGraphNormalForm"] * 2), opt_level=4
+    )
+    view = recording_view(rec)
+    data, shared = view.data(), 0
+    for step, event in zip(data["steps"], rec.events, strict=True):
+        if event.replaced:
+            told, alone = view.diff(event), diff_view(event.diff())
+            assert (told.title, told.rows) == (alone.title, alone.rows)
+            assert alone.changes_data().items() <= data["diffs"][step["diff"]].items()
+            shared += told._equal is not None
+        table = LineTable()
+        fresh = [table.lines[table.add(line)] for line in listing(event.after)]
+        shown = [data["lines"][number] for number in data["modules"][step["after"]]]
+        assert _words(shown, data["texts"]) == _words(fresh, table.texts)
+    assert seed >= 0 or shared

@@ -6,7 +6,7 @@ many parameters has one parameter per line. The time is linear in the text of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -63,6 +63,9 @@ class ProgramLines(list[Line]):
     left_out = 0
     whole: MarkedText | None = None  # all of the text, while it may be needed
     numbers: list[int] | None = None  # of the nodes that the lines select, once `nodes.line_numbers` was asked
+    first: ProgramLines | None = (
+        None  # the first lines of a view that say the same, also on hovering; None for excerpts
+    )
 
 
 def listing(program: Any) -> ProgramLines:
@@ -89,7 +92,9 @@ class Listings:
 
     def __init__(self) -> None:
         self._lines: dict[int, ProgramLines] = {}
-        self._equal: dict[str, tuple[MarkedText, ProgramLines]] = {}
+        self._known: dict[
+            str, list[tuple[MarkedText, ProgramLines]]
+        ] = {}  # those of one text differ in types and spans
 
     def of(self, mod: IRModule) -> ProgramLines:
         """Return the lines of a module, which must live as long as the view."""
@@ -103,12 +108,20 @@ class Listings:
     def _new(self, whole: MarkedText) -> ProgramLines:
         if whole.excerpt(0, limits.current().program_lines)[1]:
             return lines_of(whole)
-        text, lines = self._equal.setdefault(whole.annotated, (whole, ProgramLines()))
-        if text is whole:
-            lines += lines_of(whole)
-            return lines
-        nodes = text.counterparts(whole)
-        return lines_of(whole) if nodes is None else ProgramLines(_lines_about(lines, nodes))
+        known = self._known.setdefault(whole.annotated, [])
+        made: ProgramLines | None = None
+        for text, lines in known:
+            nodes = text.counterparts(whole)
+            if nodes is None:
+                continue
+            made = made or ProgramLines(_lines_about(lines, nodes))
+            if text.has_equal(whole, _hover):
+                made.first = lines
+                return made
+        made = made or lines_of(whole)
+        made.first = made
+        known.append((whole, made))
+        return made
 
 
 def _lines_about(lines: Sequence[Line], nodes: Mapping[int, Any]) -> Iterator[Line]:
@@ -287,6 +300,11 @@ def _full_type(type_: Type) -> str:
 
 
 # ---------------------------------------------------------------- compact data
+def _hover(node: Any) -> Hashable:
+    """What hovering over a node shows, as a key: equal keys have equal texts."""
+    return (node.checked_type_, id(node.span)) if isinstance(node, Expr) else None
+
+
 class LineTable:
     """Lines as data for a browser, each different one once: `add` returns its number."""
 
@@ -322,7 +340,7 @@ class LineTable:
         node = token.call if token.kind == "op" and token.call is not None else token.node
         if not isinstance(node, Expr) or token.kind == "keyword":
             return -1
-        key = (node.checked_type_, id(node.span))
+        key = _hover(node)
         number = self._hovers.get(key)
         if number is None:
             lines = [type_text(node.checked_type_), "" if node.span is None else f"at {visible(str(node.span))}"]

@@ -33,14 +33,26 @@ class DiffView(BriefView):
     whole = "the diff is longer than a notebook should hold"
     rest = "print(DIFF.text()) prints all lines of a diff"
 
-    def __init__(self, difference: Diff, before: Lines | None = None, after: Lines | None = None) -> None:
+    def __init__(
+        self,
+        difference: Diff,
+        before: Lines | None = None,
+        after: Lines | None = None,
+        find_equal: Callable[[], DiffView | None] = lambda: None,
+    ) -> None:
+        """View a difference. `find_equal` returns the view of one that looks the same: its text is shared."""
         self.diff = difference
+        self._find_equal = find_equal
         self._lines = (before or partial(listing, difference.before), after or partial(listing, difference.after))
+
+    @cached_property
+    def _equal(self) -> DiffView | None:
+        return self._find_equal()
 
     @property
     def title(self) -> str:
         """What changed, as a sentence."""
-        return sentence(self.diff)
+        return sentence(self.diff) if self._equal is None else self._equal.title
 
     @cached_property
     def _sides(self) -> tuple[ProgramLines, ProgramLines]:
@@ -65,6 +77,8 @@ class DiffView(BriefView):
     @cached_property
     def rows(self) -> list[Row]:
         """The lines of both programs, side by side."""
+        if self._equal is not None:
+            return self._equal.rows
         return align(self.diff, self.before, self.after)
 
     @cached_property
@@ -139,6 +153,12 @@ class DiffView(BriefView):
 
     def changes_data(self) -> DiffRows:
         """Return the rows as data (line numbers follow from their kinds), and the operators whose number differs."""
+        return self._rows_data
+
+    @cached_property
+    def _rows_data(self) -> DiffRows:
+        if self._equal is not None:
+            return self._equal.changes_data()
         words = {}
         for number, row in enumerate(self.rows):
             if row.words is not None:

@@ -27,7 +27,7 @@ from passlab.display.rows import OutlineEntry, StepOutline
 from passlab.display.text.listing import LineTable, Listings, ProgramLines
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.display.views.blame import LineOrigins
-from passlab.display.views.diffs import DiffView, sentence
+from passlab.display.views.diffs import DiffView
 from passlab.display.views.graph import GraphView, graph_view, lay_out_together
 from passlab.display.views.module import is_untyped
 from passlab.display.views.timing import milliseconds, time_bars
@@ -212,6 +212,7 @@ class RecordingView(View):
         self.brief = brief  # describes most passes by numbers of operators, which needs no diff
         self._listings = Listings()
         self._diffs: dict[tuple[int, int], DiffView] = {}
+        self._first: dict[tuple[str, int, int], DiffView] = {}  # by the pass and the lines before and after it
         self._followed: dict[Expr, dict[str, list[Expr]]] = {}
 
     # ------------------------------------------------------------ parts
@@ -246,8 +247,19 @@ class RecordingView(View):
         view = self._diffs.get(key)
         if view is None:
             lines = partial(self.lines, event.before), partial(self.lines, event.after)
-            view = self._diffs[key] = DiffView(event.diff(), *lines)
+            view = self._diffs[key] = DiffView(event.diff(), *lines, partial(self._equal_diff, event))
         return view
+
+    def _equal_diff(self, event: Event) -> DiffView | None:
+        """The view of the first difference that the same pass made between programs that look the same."""
+        if self.is_huge:
+            return None
+        before, after = (self.lines(mod).first for mod in (event.before, event.after))
+        if before is None or after is None:
+            return None
+        own = self._diffs[id(event.before), id(event.after)]
+        first = self._first.setdefault((event.text or event.name, id(before), id(after)), own)
+        return None if first is own else first
 
     def description(self, event: Event) -> str:
         """The effect of a pass, in a sentence."""
@@ -265,7 +277,7 @@ class RecordingView(View):
             return in_numbers(event)
         view = self.diff(event)
         assert view is not None
-        return sentence(view.diff)
+        return view.title
 
     @property
     def is_brief(self) -> bool:
@@ -278,7 +290,7 @@ class RecordingView(View):
         if changed <= DIFF_NODES:
             return self
         brief = RecordingView(self.recording, brief=True)
-        brief._listings, brief._diffs = self._listings, self._diffs
+        brief._listings, brief._diffs, brief._first = self._listings, self._diffs, self._first
         return brief
 
     # ------------------------------------------------------------ forms
@@ -489,6 +501,7 @@ class _Pages:
         self.modules: list[list[int] | None] = []
         self.diffs: list[StepDiff | None] = []
         self._module_of: dict[int, int] = {}
+        self._numbers_of: dict[int, list[int]] = {}  # of the first lines that say the same
         self._diff_of: dict[tuple[int, int], int] = {}
 
     def step(self, at: int, event: Event, row: StepRow) -> StepRow:
@@ -523,7 +536,11 @@ class _Pages:
             self.modules.append(None)
             self.printed.append(mod)
         if included and self.modules[number] is None:
-            self.modules[number] = [self.table.add(line) for line in self.view.lines(mod)]
+            lines = self.view.lines(mod)
+            first = lines if lines.first is None else lines.first
+            if id(first) not in self._numbers_of:
+                self._numbers_of[id(first)] = [self.table.add(line) for line in first]
+            self.modules[number] = self._numbers_of[id(first)]
         return number
 
 

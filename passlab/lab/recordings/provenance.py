@@ -239,8 +239,9 @@ class Provenance:
             return False
         before = children(old)
         for a, b in zip(before, children(new), strict=True):
-            bound = (type(a) is Var or type(b) is Var) and b not in before
-            if not (b is a or bound or (b in here and self._descends(b, a)) or self._was_replaced_by(a, b)):
+            if b is a or (b in here and self._descends(b, a)) or self._was_replaced_by(a, b):
+                continue
+            if not (type(a) is Var or type(b) is Var) or b in before:
                 return False
         return True
 
