@@ -113,10 +113,12 @@ def _number(value: float) -> str:
 
 
 _STYLE = re.compile(r' style="([^"]*)"')
+_ENDS = re.compile("</t[dhr]>")
 
 
 def with_shared_styles(markup: Markup) -> Markup:
-    """Return static HTML that looks the same and is much shorter: styles that occur twice become classes.
+    """Return static HTML that looks the same and is much shorter: styles that occur twice become classes, and ends of
+    cells and rows, which HTML does not ask for, are left out.
 
     Classes count inside this markup only, so that several outputs on one page do not disturb each other, and as much as
     the style of an element, which the host page does not overrule. A host that drops style sheets shows plain HTML.
@@ -137,6 +139,7 @@ def with_shared_styles(markup: Markup) -> Markup:
     for style, count in written.items():
         uses[split[style][0]] += count
     names = {look: f"p{place:x}" for place, (look, count) in enumerate(uses.most_common()) if look and count > 1}
+    markup = Markup(_ENDS.sub("", markup))
     if not names:
         return markup
 
@@ -159,7 +162,28 @@ def _last_of_each(style: str) -> str:
     return ";".join(kept.values())
 
 
+_TAG = re.compile(r"<([a-z]+)([^<>]*?)(/?)>")
+_LOOK = re.compile(
+    r' (fill|fill-opacity|font-weight|stroke|stroke-dasharray|stroke-opacity|stroke-width|text-anchor)="([^"]*)"'
+)
+
+
+def _with_shared_looks(svg: str) -> str:
+    """A drawing that looks the same and is shorter: colours and weights that occur twice become classes."""
+    uses = Counter(";".join(f"{key}:{value}" for key, value in _LOOK.findall(found[2])) for found in _TAG.finditer(svg))
+    shared = {look: f"p{place:x}" for place, (look, count) in enumerate(uses.most_common()) if look and count > 1}
+
+    def element(found: re.Match[str]) -> str:
+        look = ";".join(f"{key}:{value}" for key, value in _LOOK.findall(found[2]))
+        if look not in shared:
+            return found[0]
+        return f'<{found[1]} class="{shared[look]}"{_LOOK.sub("", found[2])}{found[3]}>'
+
+    sheet = "".join(f".{name}{{{look}}}" for look, name in shared.items())
+    return _TAG.sub(element, svg).replace(">", f"><style>{sheet}</style>", 1) if shared else svg
+
+
 def picture(svg: Markup, alt: str, style: str = "") -> Markup:
     """Return a drawing as an `<img>`, in which no script can run and which untrusted notebooks show too."""
-    encoded = base64.b64encode(svg.encode()).decode("ascii")
+    encoded = base64.b64encode(_with_shared_looks(svg).encode()).decode("ascii")
     return tag("img", src=f"data:image/svg+xml;base64,{encoded}", alt=alt, style=style or None)

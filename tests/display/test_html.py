@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,6 +113,9 @@ def test_the_drawing_inside_an_image_holds_only_shapes_and_text():
     import base64
 
     (source,) = [value for name, value in Reader(graph_view(hostile()).html()).attributes if name == "src"]
-    read = Reader(base64.b64decode(source.partition(",")[2]).decode())
-    assert set(read.elements) <= {"svg", "g", "rect", "path", "polygon", "text"}
+    drawing = base64.b64decode(source.partition(",")[2]).decode()
+    read = Reader(drawing)
+    assert set(read.elements) <= {"svg", "g", "rect", "path", "polygon", "text", "style"}
+    for sheet in re.findall("<style>(.*?)</style>", drawing, re.DOTALL):
+        assert re.fullmatch(r"(\.p\w+\{[-a-z0-9:;#. ]+\})+", sheet)  # nothing that fetches
     assert not [name for name, _ in read.attributes if name.startswith("on") or "href" in name]

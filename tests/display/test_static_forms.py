@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
 
 import passlab
+import passlab.display.html as html_module
 from passlab import display
 from passlab.display.code_lines import Listing
 from passlab.display.html import tag, with_shared_styles
@@ -65,6 +67,41 @@ def test_shared_styles_come_to_the_styles_of_each_element(kind):
     if short != html:
         assert after.pop(0)[0] == "div"  # the box within which the classes count
     assert after == before
+
+
+def _look(svg):
+    """The elements of a drawing with what they look like, by attributes or by classes."""
+    sheet, classes = re.search("<style>(.*?)</style>", svg), {}
+    for name, look in re.findall(r"\.(\w+)\{([^}]*)\}", sheet[1] if sheet else ""):
+        classes[name] = dict(one.split(":", 1) for one in look.split(";"))
+    elements = ET.fromstring(svg.replace(sheet[0], "") if sheet else svg).iter()
+    return [
+        (e.tag, e.text, {**classes.get(e.get("class"), {}), **{k: v for k, v in e.items() if k != "class"}})
+        for e in elements
+    ]
+
+
+@each("kind", VIEWS)
+def test_shared_looks_of_a_drawing_are_those_of_each_element(kind, monkeypatch):
+    drawings = []
+    monkeypatch.setattr(html_module, "_with_shared_looks", lambda svg: drawings.append(svg) or svg)
+    EXAMPLES[kind]().html()
+    monkeypatch.undo()
+    for svg in drawings:
+        assert _look(html_module._with_shared_looks(svg)) == _look(svg)
+
+
+@each("kind", VIEWS)
+def test_cells_and_rows_end_where_html_ends_them_itself(kind):
+    for behind in re.findall("</t[dhr]>(.{0,8})", EXAMPLES[kind]().html(), re.DOTALL):
+        assert re.match("</?t(able|body|d|h|head|r)[ >]", behind)
+
+
+def test_a_drawing_is_smaller_by_its_shared_looks():
+    svg = html_module.tag("svg", *[html_module.tag("rect", x=k, fill="#2577d4", stroke="#2577d4") for k in range(9)])
+    short = html_module._with_shared_looks(svg)
+    assert len(short) < 0.7 * len(svg)
+    assert _look(short) == _look(svg)
 
 
 @each("kind", VIEWS)
