@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from passlab.dumps import mlir
@@ -237,7 +238,7 @@ def _judge_program(step: Step, assembly: Assembly) -> None:
             step.note = step.note or "the program changed elsewhere since the step before: by what ran in between"
         return
     if assembly.traits.nested and not (_TVM_LEAVES.fullmatch(step.name) or step.number == 1):
-        quiet = all(other.verdict == "unchanged" for other in assembly.steps[:-1])
+        quiet = all(other.verdict == "unchanged" for other in islice(assembly.steps, len(assembly.steps) - 1))
         step.verdict = "unchanged" if quiet else "unknown"
         if not quiet:
             step.note = (
@@ -488,7 +489,10 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
     if assembly.traits.partial and changed:
         since = min(since, max(step.number - 1, 1))  # a pass that is not in the dump may have made what is new here
     step.since = since
-    first = not any(other.after_body is not None for other in assembly.steps[:-1]) and assembly.input is None
+    earlier = islice(
+        assembly.steps, len(assembly.steps) - 1
+    )  # without a copy, which each step of a long dump would pay
+    first = assembly.input is None and not any(other.after_body is not None for other in earlier)
     wrapper = _INLINER.match if first or unseen else _WRAPS.search
     if first or unseen:
         step.verdict, step.since = "unknown", min(since, 1 if assembly.steps else 0)

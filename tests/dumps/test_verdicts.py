@@ -3,6 +3,7 @@
 import pytest
 
 from passlab.dumps import read
+from passlab.dumps.assembly import Assembly
 from tests.dumps import corpus, writer
 from tests.each import each
 
@@ -136,3 +137,29 @@ def test_loop_bodies_are_never_taken_for_the_program():
 def test_an_open_verdict_comes_with_the_command_for_a_better_dump():
     assert "-print-changed" in read(corpus.stream("llvm22-list-after")).advice
     assert read(corpus.stream("llvm22-list-both")).advice == ""
+
+
+class Counted(list):
+    """A list that counts the items in its slices."""
+
+    copied = 0
+
+    def __getitem__(self, at):
+        found = super().__getitem__(at)
+        Counted.copied += len(found) if isinstance(at, slice) else 0
+        return found
+
+
+@pytest.mark.parametrize("mode", ["after", "both", "module"])
+def test_no_step_copies_the_steps_before_it(mode, monkeypatch):
+    """The time for a dump would grow with the square of its steps."""
+    begin = Assembly.__init__
+
+    def counted(self, *args):
+        begin(self, *args)
+        self.steps = Counted(self.steps)
+
+    monkeypatch.setattr(Assembly, "__init__", counted)
+    monkeypatch.setattr(Counted, "copied", 0)
+    recording = read(writer.llvm_dump(writer.run(3, passes=200), mode).encode())
+    assert Counted.copied <= 8 * len(recording)
