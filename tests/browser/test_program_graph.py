@@ -50,6 +50,13 @@ def test_all_text_is_equally_large_at_every_zoom(chrome: Browser, width: int) ->
             assert sizes.pop() >= LEAST
 
 
+def test_a_map_is_shown_where_there_is_room_for_it(chrome: Browser) -> None:
+    for width, is_shown in ((600, False), (1400, True)):
+        with program_page(chrome, (width, 900)) as (page, _):
+            expect(page.locator(".pl-card-of")).to_have_count(19)
+            expect(page.locator(".pl-minimap")).to_be_visible(visible=is_shown)
+
+
 @pytest.mark.parametrize("layers", [18, 50])
 def test_the_names_of_a_network_are_never_too_small(chrome: Browser, layers: int) -> None:
     mod, _ = resnet.get_workload(num_layers=layers)

@@ -16,6 +16,7 @@ import { Slices } from "./graphslices.js";
 
 const MARGIN = 16,
   BEYOND = 60, // how far the end of a sheet is scrolled above the tools
+  MAP_WIDTH = 640, // of a canvas below which a map would cover too much of it
   LEGIBLE = 0.42,
   READABLE = 0.6; // pixels; the scales below which names of boxes, and their details, are too small
 
@@ -150,6 +151,7 @@ export class GraphPane {
     if (!clientWidth || !this.data) return;
     [this.width, this.height] = [clientWidth, clientHeight];
     this.element.style.setProperty("--pl-tools", `${this.tools.offsetHeight}px`);
+    this.map.element.classList.toggle("pl-hidden", clientWidth < MAP_WIDTH);
     const [width, height] = this.fittedSize ?? [0, 0],
       isOther = Math.abs(width - clientWidth) > 60 || (this.isInitial && Math.abs(height - clientHeight) > 60);
     if (!this.sheet || isOther) return this.arrange(() => this.keep(null));
