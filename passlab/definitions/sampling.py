@@ -111,7 +111,7 @@ def grid_value(image: Any, at: Any, method: Any, mode: Any, aligned: Any) -> Any
     elif mode == "border":
         at = [min(max(a, 0), n - 1) for a, n in zip(at, sizes, strict=True)]
     if method == "nearest":
-        return _pixel_value(image, [int(a + 0.5) if a > 0 else int(a - 0.5) for a in at])
+        return _pixel_value(image, [round(a) for a in at])  # halves to even
     total = np.zeros(len(image))
     for corner in np.ndindex(*(2,) * len(at)):
         pixel = [math.floor(a) + c for a, c in zip(at, corner, strict=True)]

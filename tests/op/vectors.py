@@ -159,6 +159,8 @@ v('scatter_nd(%a, %b, %c, mode="update")', f32(1, 2, 3), i64([0, 2]), f32(7, 9),
 v('scatter_nd(%a, %b, %c, mode="add")', f32(1, 2, 3), i64([0, 0]), f32(7, 9), f32(17, 2, 3))
 v("image.grid_sample(%a, %b, method=\"nearest\", align_corners=True)", f32([[[1, 2], [3, 4]]]),
   f32([[[-1, 1]], [[-1, 1]]]), f32([[[1, 4]]]))  # fmt: skip
+v("image.grid_sample(%a, %b, method=\"nearest\", align_corners=False)", f32([[[1, 2, 3, 4]]]),
+  f32([[[-1, -0.5, 0, 0.5, 1]], [[0, 0, 0, 0, 0]]]), f32([[[1, 1, 3, 3, 0]]]))  # fmt: skip
 v("image.grid_sample(%a, %b, align_corners=False)", f32([[[1, 2], [3, 4]]]), f32([[[0, 0.5]], [[0, 0.5]]]),
   f32([[[2.5, 4]]]))  # fmt: skip
 

@@ -51,8 +51,8 @@ def nearest_index(position: Array) -> Array:
 
 
 def nearest(image: Array, positions: Sequence[Any], outside: str) -> Array:
-    """Return the pixels nearest to the coordinates."""
-    return pixels(image, [nearest_index(position) for position in positions], outside)
+    """Return the pixels nearest to the coordinates, of two equally near ones the even one (IEEE 754's default)."""
+    return pixels(image, [np.rint(position).astype(np.int64) for position in positions], outside)
 
 
 def reflect(position: Array, length: int, align_corners: bool) -> Array:

@@ -134,15 +134,19 @@ def _define_grid_sample(attrs: Attrs, data: Expr, grid: Expr) -> Expr:
         taps = [_cubic_taps(image, p, n, mode, aligned) for p, n in zip(positions, size, strict=True)]
         samples = image.weighted_sum(taps, count, "zeros" if mode == "zeros" else "border")
     elif attrs.method == "nearest":
-        samples = image.pixels_at([_round_half_away(image, position) for position in positions], count, "zeros")
+        samples = image.pixels_at([_round_half_to_even(image, position) for position in positions], count, "zeros")
     else:
         samples = image.linear(positions, count, "zeros")
     return reshape_to(samples, (*shape[:2], *result))
 
 
-def _round_half_away(image: _SampledImages, position: Expr) -> Expr:
-    """Return the nearest integer position, halves rounded away from zero."""
-    return call("trunc", position + call("sign", position) * image.number(0.5))
+def _round_half_to_even(image: _SampledImages, position: Expr) -> Expr:
+    """Return the nearest integer position, of two equally near ones the even one."""
+    above = position + image.number(0.5)
+    whole = call("floor", above)
+    is_half = call("cast", call("equal", above, whole), dtype=image.dtype)
+    is_odd = whole - call("floor", whole * image.number(0.5)) * image.number(2)
+    return whole - is_half * is_odd
 
 
 grid_sample = by_definition(_define_grid_sample)

@@ -80,13 +80,14 @@ def _resize(e: GraphEmitter, call: OpCall, data: str, size: str | list[int], lay
 
 @exports("nn.upsampling")
 def upsampling(e: GraphEmitter, call: OpCall, data: str) -> str:
-    """Resize by factors."""
+    """Resize by factors; the first position stays the first, whatever the method."""
     attrs = call.attrs
     result = in_layout(e, data, attrs.layout, "NCHW")
     mode = {"nearest_neighbor": "nearest", "bilinear": "linear", "bicubic": "cubic"}[attrs.method]
-    coordinates = "align_corners" if attrs.align_corners else "half_pixel" if mode != "nearest" else "asymmetric"
+    coordinates = "align_corners" if attrs.align_corners else "asymmetric"
     scales = e.constant([1, 1, attrs.scale_h, attrs.scale_w], "float32")
-    more: dict[str, Any] = {"nearest_mode": "floor"} if mode == "nearest" else {}
+    rounding = "round_prefer_ceil" if attrs.align_corners else "floor"
+    more: dict[str, Any] = {"nearest_mode": rounding} if mode == "nearest" else {}
     if mode == "cubic":
         more = {"cubic_coeff_a": -0.5}
     result = e.node("Resize", [result, "", scales], mode=mode, coordinate_transformation_mode=coordinates, **more)
