@@ -19,7 +19,7 @@ from passlab.display.views.recording import recording_view
 from passlab.ir import IRModule
 from passlab.ir.expr import Call, Function
 from passlab.ir.op import is_op_call
-from passlab.ir.walk import post_order
+from passlab.ir.walk import post_order, rewrite
 from passlab.lab.recordings.comparison import compare
 from passlab.testing import programs, resnet
 from tests.lab.user.programs import PROGRAMS
@@ -210,3 +210,36 @@ def test_a_difference_that_a_pass_makes_again_is_told_as_it_would_be_alone(seed)
         shown = [data["lines"][number] for number in data["modules"][step["after"]]]
         assert _words(shown, data["texts"]) == _words(fresh, table.texts)
     assert seed >= 0 or shared
+
+
+def test_a_pass_that_makes_the_same_text_in_another_way_is_told_in_its_own_words():
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    relu = relay.op.get("nn.relu")
+    mod = transform.InferType()(IRModule.from_expr(relay.Function([x, y], relay.nn.relu(x) - relay.nn.relu(y))))
+    (x, y), runs = mod["main"].params, []
+
+    def exchange_results(pre, post):
+        return post if post.op is relu else post.with_fields(args=post.args[::-1])
+
+    def exchange_inputs(pre, post):
+        return post.with_fields(args=[y if post.args[0] is x else x]) if post.op is relu else post
+
+    @transform.module_pass(opt_level=0)
+    def turn(mod, ctx):
+        runs.append(mod)
+        rule = exchange_results if len(runs) == 1 else exchange_inputs
+        return transform.InferType()(IRModule.from_expr(rewrite(mod["main"], rule, only=(Call,))))
+
+    @transform.module_pass(opt_level=0)
+    def undo(mod, ctx):
+        return runs[0]
+
+    rec = passlab.record(mod, [turn, undo, turn], opt_level=4)
+    view = recording_view(rec)
+    view.data()
+    first, second = (event for event in rec.events if event.name == "turn")
+    assert first.after.astext() == second.after.astext()
+    for event in (first, second):
+        alone = diff_view(event.diff())
+        assert (view.diff(event).title, view.diff(event).rows) == (alone.title, alone.rows)
+    assert view.diff(first).title != view.diff(second).title

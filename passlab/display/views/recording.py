@@ -9,7 +9,7 @@ from __future__ import annotations
 import linecache
 import re
 import traceback
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -212,7 +212,7 @@ class RecordingView(View):
         self.brief = brief  # describes most passes by numbers of operators, which needs no diff
         self._listings = Listings()
         self._diffs: dict[tuple[int, int], DiffView] = {}
-        self._first: dict[tuple[str, int, int], DiffView] = {}  # by the pass and the lines before and after it
+        self._first: dict[Hashable, DiffView] = {}  # by the pass, the lines before and after it, and the fates of nodes
         self._followed: dict[Expr, dict[str, list[Expr]]] = {}
 
     # ------------------------------------------------------------ parts
@@ -258,7 +258,9 @@ class RecordingView(View):
         if before is None or after is None:
             return None
         own = self._diffs[id(event.before), id(event.after)]
-        first = self._first.setdefault((event.text or event.name, id(before), id(after)), own)
+        # A pass with a state of its own may write the same text in another way.
+        fates = tuple(tuple(change.change for change in function.nodes) for function in own.diff.functions)
+        first = self._first.setdefault((event.text or event.name, id(before), id(after), fates), own)
         return None if first is own else first
 
     def description(self, event: Event) -> str:
