@@ -168,8 +168,6 @@ def breakpoint_of(trace: TraceData, number: int, stop: Any) -> Breakpoint:
     if callable(stop):
         name = getattr(stop, "__name__", "predicate")
         return ValueBreakpoint(number, f"value {'predicate' if name == '<lambda>' else name}", trace, stop)
-    if isinstance(stop, int):
-        stop = str(stop)
     text = str(stop).strip()
     if text.lower().removeprefix("first ").strip() in PREDICATES:
         return ValueBreakpoint(number, text, trace, predicate_of(text))

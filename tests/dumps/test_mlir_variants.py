@@ -4,6 +4,7 @@ import pytest
 
 from passlab.dumps import read, read_text
 from passlab.dumps.banner import CHOSEN
+from passlab.dumps.mlir import aliases_of
 
 
 def after(name, *bodies, argument=None):
@@ -234,3 +235,10 @@ def test_files_of_whole_programs_prove_nothing_about_passes_on_other_operations(
         ("g", "unknown"),
         ("g", "unchanged"),
     ]
+
+
+@pytest.mark.parametrize("above", ["", "// written by hand\n", "\n"])
+def test_aliases_are_known_below_what_stands_above_them(above):
+    body = f"{above}#map = affine_map<(d0) -> (d0)>\nfunc.func @f() {{\n}}"
+    assert aliases_of(body.encode()) == {b"#map": b"affine_map<(d0) -> (d0)>"}
+    assert aliases_of(b"module {\n  a = b\n}") == {}

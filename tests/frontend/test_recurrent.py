@@ -124,3 +124,50 @@ def test_other_floats_are_rounded_at_the_end_only(dtype: str) -> None:
         assert ours.dtype == values[0].dtype
         eps = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0**-52}[dtype]
         np.testing.assert_allclose(ours.astype("float64"), theirs, rtol=4 * eps, atol=4 * eps)
+
+
+ACTIVATIONS = {
+    "Tanh": lambda x, alpha, beta: np.tanh(x),
+    "Relu": lambda x, alpha, beta: np.maximum(x, 0),
+    "LeakyRelu": lambda x, alpha, beta: np.where(x >= 0, x, alpha * x),
+    "ThresholdedRelu": lambda x, alpha, beta: np.where(x > alpha, x, 0),
+    "HardSigmoid": lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
+    "ScaledTanh": lambda x, alpha, beta: alpha * np.tanh(beta * x),
+    "Affine": lambda x, alpha, beta: alpha * x + beta,
+    "Elu": lambda x, alpha, beta: np.where(x >= 0, x, alpha * (np.exp(x) - 1)),
+    "Softsign": lambda x, alpha, beta: x / (1 + np.abs(x)),
+    "Softplus": lambda x, alpha, beta: np.log1p(np.exp(x)),
+}
+ALPHAS, BETAS = (
+    ("LeakyRelu", "ThresholdedRelu", "HardSigmoid", "ScaledTanh", "Affine", "Elu"),
+    ("HardSigmoid", "ScaledTanh", "Affine"),
+)
+
+
+@pytest.mark.parametrize("first", ACTIVATIONS)
+@pytest.mark.parametrize("second", ["Tanh", "LeakyRelu", "Affine"])
+def test_activations_take_their_own_parameters(first: str, second: str) -> None:
+    draw = np.random.default_rng(3)
+    x, w, r = (draw.normal(size=shape).astype("float32") for shape in ((3, 2, 4), (2, 5, 4), (2, 5, 5)))
+    names, alphas, betas = (first, second), (0.3, 0.7), (0.2, 0.4)
+    numbers = {
+        "activation_alpha": [a for a, name in zip(alphas, names, strict=True) if name in ALPHAS],
+        "activation_beta": [b for b, name in zip(betas, names, strict=True) if name in BETAS],
+    }
+    stated = {name: values for name, values in numbers.items() if values}
+    node = helper.make_node(
+        "RNN", ["x", "w", "r"], ["y"], hidden_size=5, direction="bidirectional", activations=names, **stated
+    )
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    weights = [numpy_helper.from_array(w, "w"), numpy_helper.from_array(r, "r")]
+    model = helper.make_model(helper.make_graph([node], "net", inputs, outputs, weights))
+    expected = np.zeros((3, 2, 2, 5))
+    for at, (name, alpha, beta) in enumerate(zip(names, alphas, betas, strict=True)):
+        state = np.zeros((2, 5))
+        for step in (range(3), reversed(range(3)))[at]:
+            state = ACTIVATIONS[name](x[step] @ w[at].T + state @ r[at].T, alpha, beta)
+            expected[step, at] = state
+    mod = from_onnx(model, freeze_params=True)[0]
+    (result,) = run("vm", mod, x)
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+import passlab
 from passlab.errors import PasslabError
 from passlab.ir import (
     ANY,
@@ -414,3 +415,22 @@ def test_the_variables_of_a_pattern_are_bound_in_its_clause_and_others_are_free(
     assert not equal(clause(a, x), clause(a, y))
     assert structural_hash(clause(a, x)) != structural_hash(clause(a, y))
     assert structural_hash(clause(a, x), map_free_vars=True) == structural_hash(clause(b, y), map_free_vars=True)
+
+
+def test_the_place_of_a_difference_is_named_through_all_parts() -> None:
+    texts = {
+        "let %a = exp(%x); OP(%a)": ".body.body.op",
+        "let %a = OP(%x); %a": ".body.value.op",
+        "if (True) { OP(%x) } else { %x }": ".body.true_branch.op",
+        "if (True) { %x } else { OP(%x) }": ".body.false_branch.op",
+        "(%x, OP(%x))": ".body.fields[1].op",
+        "add(%x, OP(%x))": ".body.args[1].op",
+        "ref(OP(%x))": ".body.value.op",
+    }
+    for text, place in texts.items():
+        one, other = (
+            passlab.parse(f"def @main(%x: float32) {{ {text.replace('OP', op)} }}") for op in ("tanh", "sqrt")
+        )
+        with pytest.raises(PasslabError) as caught:
+            assert_structural_equal(one, other)
+        assert f"<root>.functions['main']{place}: different operators" in str(caught.value)

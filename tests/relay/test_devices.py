@@ -15,6 +15,7 @@ def test_devices() -> None:
     assert str(passlab.device("cuda:1")) == "cuda(1)"
     assert passlab.device("gpu") == passlab.cuda(0) == passlab.gpu()
     assert passlab.cpu().device_type == 1
+    assert passlab.cpu().exist is passlab.cuda(1).exist is True  # code for every device runs on this processor
     with pytest.raises(DiagnosticError, match="did you mean `cuda`"):
         passlab.device("cudda")
 

@@ -141,3 +141,4 @@ def test_memory_is_counted_once_however_often_it_is_held():
     for _ in range(100_000):
         deep = VMClosure(0, (deep,))
     assert 8000 < live_bytes([deep, deep]) < 8000 + 100_000 * 200
+    assert repr(VMClosure(3, (array, array))) == "<closure of VMFunc[3] over 2>"

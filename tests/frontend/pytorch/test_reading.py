@@ -18,6 +18,8 @@ from passlab import errors, relay, transform
 from passlab.frontend import from_pytorch
 from passlab.frontend.pytorch.node import common_dtype
 from passlab.frontend.pytorch.program import FORMAT, from_data, to_data
+from passlab.ir.expr import Call
+from passlab.ir.walk import post_order
 from tests.frontend.pytorch.test_archive import files, write
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -100,14 +102,25 @@ def test_a_row_is_taken_from_the_front_or_the_end_of_an_open_axis(at: int) -> No
         np.testing.assert_array_equal(function(x), x[at])
 
 
+@pytest.mark.parametrize(("axis", "start", "length"), [(0, 0, 1), (1, 1, 2), (-1, 0, 2), (1, -2, 1)])
+def test_a_part_of_an_axis_begins_at_its_start(axis: int, start: int, length: int) -> None:
+    data = program({"name": "a", "op": "aten.narrow.default", "args": [{"node": "x"}, axis, start, length]})
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    result = relay.create_executor("vm", from_pytorch(data)[0]).evaluate()(x)
+    first = start % x.shape[axis]
+    np.testing.assert_array_equal(result, np.take(x, range(first, first + length), axis))
+
+
 def test_a_node_stands_at_the_users_line_of_python() -> None:
     mod, _ = from_pytorch(stored("resnet_block"))
     span = mod["main"].body.span
     assert span.source_name == "tests/frontend/pytorch/networks.py"
     line = (Path(__file__).parent / "networks.py").read_text().splitlines()[span.line - 1]
     assert span.source_line(span.line).startswith(line.strip())
-    convs = list(relay.analysis.post_order_of(mod["main"])) if hasattr(relay.analysis, "post_order_of") else []
-    assert all(node.span is not None for node in convs)
+    assert span.text == span.source_line(span.line)
+    calls = [node for node in post_order(mod["main"]) if isinstance(node, Call)]
+    assert len(calls) > 3
+    assert all(node.span is not None for node in calls)
 
 
 def test_the_biography_of_a_rewritten_node_reaches_the_line_of_python() -> None:
