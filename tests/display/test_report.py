@@ -16,6 +16,13 @@ from tests.display.hostile import MARKUP, hostile_recording
 VOID = {"meta", "img"}
 
 
+ENDED_BY = {
+    "td": ("td", "th"),
+    "th": ("td", "th"),
+    "tr": ("td", "th", "tr"),
+}  # what a tag ends without an end of its own
+
+
 class Page(HTMLParser):
     """Every element with its attributes, all text outside style sheets, and whether elements nest."""
 
@@ -28,12 +35,19 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag, attrs):
+        self._end(ENDED_BY.get(tag, ()))
         self.elements.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
 
     def handle_endtag(self, tag):
+        self._end(ENDED_BY["tr"] if tag in ("table", "thead", "tbody") else ())
         assert self.open.pop() == tag
+
+    def _end(self, tags):
+        """End open cells and rows, as browsers do."""
+        while self.open and self.open[-1] in tags:
+            self.open.pop()
 
     def handle_data(self, data):
         if not self.open or self.open[-1] != "style":
