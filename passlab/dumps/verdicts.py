@@ -8,10 +8,10 @@ have changed it. Everything else is "unknown", with the range of steps that may 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from passlab.dumps import mlir
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner
@@ -285,19 +285,18 @@ def _is_alike(step: Step, last: Step | int | None) -> bool:
     """Whether two programs of MLIR differ only in names of aliases and counters of drivers."""
     if not isinstance(last, Step) or step.language != "mlir" or _LOCATIONS.search(step.name):
         return False
-    parts, others = (
-        [(name, piece) for name, piece in zip(one.names, one.pieces, strict=True) if not name.endswith(HEAD)]
-        for one in (step, last)
-    )
-    return bool(parts) and parts == others
+    return _have_equal_parts(zip(step.names, step.pieces, strict=True), zip(last.names, last.pieces, strict=True))
 
 
 def are_alike(body: Body, other: Body) -> bool:
     """Whether two programs of MLIR differ only in names of aliases and counters of drivers."""
-    parts, others = (
-        [(name, piece.digest) for name, piece in zip(one.names, one.pieces, strict=True) if not name.endswith(HEAD)]
-        for one in (body, other)
-    )
+    one, two = (zip(b.names, [piece.digest for piece in b.pieces], strict=True) for b in (body, other))
+    return _have_equal_parts(one, two)
+
+
+def _have_equal_parts(one: Iterable[tuple[str, Any]], other: Iterable[tuple[str, Any]]) -> bool:
+    """Whether two programs have the same named parts, and any, apart from what stands above and below operations."""
+    parts, others = ([part for part in parts if not part[0].endswith(HEAD)] for parts in (one, other))
     return bool(parts) and parts == others
 
 

@@ -288,7 +288,10 @@ class Op(Expr):
         self._redeclare(relation=late(RELATIONS, "named_relation")(rel_name, type_rel_func))
 
     def add_kernel(self, kernel: Callable[..., Any]) -> None:
-        """Set the kernel of a user's operator: `kernel(attrs, *arrays)` returns an array, computed with NumPy."""
+        """Set the kernel of a user's operator: `kernel(attrs, *arrays)` computes an array with NumPy.
+
+        What it returns becomes an array of the dtype that the type relation says.
+        """
         self._redeclare(kernel=late(RELATIONS, "kernel_with_out")(kernel))
 
     def _redeclare(self, **changes: Any) -> None:
