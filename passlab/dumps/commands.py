@@ -186,8 +186,7 @@ LEGACY = re.compile(r"\(([\w-]+)\)\Z")  # the name of a pass of the legacy pass 
 _OF_TRITON = {"BreakStructPhiNodesPass": "break-struct-phi-nodes"}  # passes on LLVM IR that only triton-llvm-opt has
 _ANALYSIS = re.compile(r"(?:Require|Invalidate)Analysis|PrintModulePass|BitcodeWriterPass")
 _FUNCTION_PASS = re.compile(r"(?:Pass)?$")
-
-
+_NAMELESS = "the dump has no name of it that a pipeline takes"
 NO_PASSES = ("stage", "translation")  # what a step of a compilation is that no pass manager runs
 _RUNS_OTHERS = re.compile(r"pipeline-adaptor|fixed-point-iterator")
 _TOOLS = (("iree-", "iree-opt"), ("triton", "triton-opt"), ("convert-triton", "triton-opt"))
@@ -215,51 +214,55 @@ def llvm_pass_argument(name: str) -> str:
     return words.lower()
 
 
-def command_for(step: Step, format_name: str, path: str = "before") -> str:
-    """Return the command that runs one pass alone on a file with its input, or "" if that tool cannot.
+def command_or_reason(step: Step, format_name: str, path: str = "before") -> tuple[str, str]:
+    """Return the command that runs one pass alone on a file with its input, and why no tool can: one of them is empty.
 
     Names of LLVM's passes are turned into names for `opt -passes=`, which `opt --print-passes` lists.
     """
-    if step.kind in NO_PASSES or format_name == "llvm-pictures":
-        return ""
-    if step.language in ("llvm", "mir"):
+    if step.kind in NO_PASSES:
+        return "", f"it is a {step.kind}, and no pass"
+    if format_name == "llvm-pictures":
+        return "", "the dump has no texts"
+    if step.language == "llvm":
         return _llvm_command(step, path)
     if format_name == "iree-phases":
-        return f"iree-compile --compile-to={step.name.partition('.')[2]} {path}.mlir -o -"
-    if format_name in ("mlir", "mlir-tree", "triton"):
-        if not step.argument or _RUNS_OTHERS.search(step.argument):
-            return ""
-        tool = _beside(step, step.recording.tool) if step.recording is not None else "mlir-opt"
-        options = f"{{{step.options}}}" if step.options and len(step.options) < 300 else ""
-        anchor = step.unit.partition(" @")[0] or "builtin.module"
-        inner = f"{step.argument or step.name}{options}"
-        pipeline = inner if anchor == "builtin.module" else f"{anchor}({inner})"
-        return f"{tool} --pass-pipeline='builtin.module({pipeline})' {path}.mlir"
+        return f"iree-compile --compile-to={step.name.partition('.')[2]} {path}.mlir -o -", ""
+    if format_name in ("mlir", "mlir-tree", "triton") and step.language != "mir":
+        return _mlir_command(step, path)
     if format_name == "xdsl":
-        return f"xdsl-opt -p {step.argument or step.name}{f'{{{step.options}}}' if step.options else ''} {path}.mlir"
+        options = f"{{{step.options}}}" if step.options else ""
+        return f"xdsl-opt -p {step.argument or step.name}{options} {path}.mlir", ""
     if format_name.startswith("tvm"):
-        return f"tvm.relax.transform.{step.name}()(mod)"
+        return f"tvm.relax.transform.{step.name}()(mod)", ""
     if format_name == "onnx":
-        return f"onnxoptimizer.optimize(onnx.load('{path}.onnx'), ['{step.name}'])"
-    return ""
+        return f"onnxoptimizer.optimize(onnx.load('{path}.onnx'), ['{step.name}'])", ""
+    return "", "no tool runs this pass alone"
 
 
-def _llvm_command(step: Step, path: str) -> str:
+def _mlir_command(step: Step, path: str) -> tuple[str, str]:
+    if not step.argument:
+        return "", _NAMELESS
+    if _RUNS_OTHERS.search(step.argument):
+        return "", "it only runs other passes"
+    tool = _beside(step, step.recording.tool) if step.recording is not None else "mlir-opt"
+    options = f"{{{step.options}}}" if step.options and len(step.options) < 300 else ""
+    anchor = step.unit.partition(" @")[0] or "builtin.module"
+    inner = f"{step.argument}{options}"
+    pipeline = inner if anchor == "builtin.module" else f"{anchor}({inner})"
+    return f"{tool} --pass-pipeline='builtin.module({pipeline})' {path}.mlir", ""
+
+
+def _llvm_command(step: Step, path: str) -> tuple[str, str]:
     legacy = LEGACY.search(step.name)
-    if step.language == "mir":
-        return ""
     if legacy:
-        return f"{_beside(step, 'llc')}{_target(step)} {path}.ll -stop-after={legacy[1]} -o -"
+        return f"{_beside(step, 'llc')}{_target(step)} {path}.ll -stop-after={legacy[1]} -o -", ""
     if step.name in _OF_TRITON:
-        return f"triton-llvm-opt -{_OF_TRITON[step.name]} {path}.ll"
-    if _ANALYSIS.match(step.name) or _is_nameless(step):
-        return ""
-    return f"{_beside(step, 'opt')} -S -passes='{llvm_pass_argument(step.name)}' {path}.ll -o -"
-
-
-def _is_nameless(step: Step) -> bool:
-    """Whether the class of a pass of LLVM is local to a file of the compiler: then no pipeline has a name for it."""
-    return step.name.startswith("(anonymous namespace)::")
+        return f"triton-llvm-opt -{_OF_TRITON[step.name]} {path}.ll", ""
+    if step.name.startswith("(anonymous namespace)::"):  # a class that is local to a file of the compiler
+        return "", _NAMELESS
+    if _ANALYSIS.match(step.name):
+        return "", "it computes or removes an analysis, and changes no program"
+    return f"{_beside(step, 'opt')} -S -passes='{llvm_pass_argument(step.name)}' {path}.ll -o -", ""
 
 
 def _beside(step: Step, tool: str) -> str:
@@ -274,19 +277,6 @@ def _beside(step: Step, tool: str) -> str:
 
 def _target(step: Step) -> str:
     return f" {step.recording.target}" if step.recording is not None and step.recording.target else ""
-
-
-def why_no_command(step: Step, format_name: str) -> str:
-    """Return why `command_for` has none for a step whose input is complete."""
-    if step.kind in NO_PASSES:
-        return f"it is a {step.kind}, and no pass"
-    if format_name == "llvm-pictures":
-        return "the dump has no texts"
-    if step.language == "llvm" and not _is_nameless(step):
-        return "it computes or removes an analysis, and changes no program"
-    if step.language in ("llvm", "mlir"):
-        return "it only runs other passes" if step.argument else "the dump has no name of it that a pipeline takes"
-    return "no tool runs this pass alone"
 
 
 def no_machine_command(step: Step, path: str = "program") -> str:

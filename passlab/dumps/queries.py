@@ -307,7 +307,7 @@ def bisect(recording: TextRecording, predicate: Any, unit: str | None, low: int,
         middle = (good + bad) // 2
         good, bad = (middle, bad) if holds_after(points[middle]) else (good, middle)
     step = recording.step(points[bad])
-    command = "" if step.verdict == "unchanged" else commands.command_for(step, recording.format)
+    command = "" if step.verdict == "unchanged" else commands.command_or_reason(step, recording.format)[0]
     return TextBisection(step, tuple(tried), _first_failure(recording, step, points[good]), command, recording.reducer)
 
 

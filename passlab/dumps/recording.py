@@ -439,14 +439,12 @@ class TextRecording(Steps[Step]):
     def command(self, step: Any, path: str = "before") -> str:
         """Return the command that runs the pass of a step alone on a file with `before(step)`; empty without one."""
         at = self.step(self.number_of(step))
-        return "" if self._lacks_input(at) else commands.command_for(at, self.format, path)
+        return "" if self._lacks_input(at) else commands.command_or_reason(at, self.format, path)[0]
 
     def no_command(self, step: Any) -> str:
         """Return why no command runs the pass of a step alone; empty if one does."""
         at = self.step(self.number_of(step))
-        if why := self._lacks_input(at):
-            return why
-        return "" if commands.command_for(at, self.format) else commands.why_no_command(at, self.format)
+        return self._lacks_input(at) or commands.command_or_reason(at, self.format)[1]
 
     def _lacks_input(self, at: Step) -> str:
         """Return why the tool of a pass cannot read its input; empty if it can."""

@@ -238,7 +238,7 @@ def _judge_program(step: Step, assembly: Assembly) -> None:
             step.note = step.note or "the program changed elsewhere since the step before: by what ran in between"
         return
     if assembly.traits.nested and not (_TVM_LEAVES.fullmatch(step.name) or step.number == 1):
-        quiet = all(other.verdict == "unchanged" for other in islice(assembly.steps, len(assembly.steps) - 1))
+        quiet = all(other.verdict == "unchanged" for other in _earlier(assembly))
         step.verdict = "unchanged" if quiet else "unknown"
         if not quiet:
             step.note = (
@@ -248,6 +248,11 @@ def _judge_program(step: Step, assembly: Assembly) -> None:
     step.verdict = "unchanged"
     if assembly.traits.wraps and _WRAPS.search(step.name):
         _judge_wrapper(step, assembly)
+
+
+def _earlier(assembly: Assembly) -> Iterable[Step]:
+    """The steps before the last one, without a copy, which each step of a long dump would pay."""
+    return islice(assembly.steps, len(assembly.steps) - 1)
 
 
 def _judge_snapshot(step: Step, assembly: Assembly) -> None:
@@ -488,10 +493,7 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
     if assembly.traits.partial and changed:
         since = min(since, max(step.number - 1, 1))  # a pass that is not in the dump may have made what is new here
     step.since = since
-    earlier = islice(
-        assembly.steps, len(assembly.steps) - 1
-    )  # without a copy, which each step of a long dump would pay
-    first = assembly.input is None and not any(other.after_body is not None for other in earlier)
+    first = assembly.input is None and not any(other.after_body is not None for other in _earlier(assembly))
     wrapper = _INLINER.match if first or unseen else _WRAPS.search
     if first or unseen:
         step.verdict, step.since = "unknown", min(since, 1 if assembly.steps else 0)

@@ -252,7 +252,7 @@ def test_only_what_holds_a_program_is_a_step_of_torch_logs():
         )
         + torch_lines("guards", "0/0", "GUARDS: x")
         + torch_lines("graph", "0/0", "opcode  name", "placeholder  x")
-        + torch_lines("output_code", "0/0", "Output code: ", "import torch", "Output code written to: /tmp/a.py")
+        + torch_lines("output_code", "0/0", "Output code: ", "import torch", "Output code written to: cache/a.py")
     )
     recording = read(text.encode())
     names = [(step.name, step.phase) for step in recording.steps]
