@@ -74,9 +74,14 @@ def _as_typed(value: Value, op: Op, attrs: Any, args: Sequence[Any]) -> Value:
         return value
     array = convert(np.asarray(value), array_dtype(result.dtype))
     if not result.dynamic and array.shape != result.shape:
-        message = "the result of a kernel has an unexpected shape"
-        raise RunError(Diagnostic(message, expected=str(result.shape), found=str(array.shape)))
+        raise wrong_shape(array.shape, result.shape)
     return array
+
+
+def wrong_shape(actual: Sequence[Any], expected: Sequence[Any]) -> RunError:
+    """Return the error of a kernel whose result has another shape than its type says."""
+    message = "the result of a kernel has an unexpected shape"
+    return RunError(Diagnostic(message, expected=str(expected), found=str(actual)))
 
 
 # Parts of the messages of NumPy and Python for arrays that are too large for any memory.

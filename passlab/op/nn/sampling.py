@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
-from passlab.op.dtypes import Array, as_array, round_half_away
+from passlab.op.dtypes import Array, as_array
 
 
 def pixels(image: Array, positions: Sequence[Any], outside: str) -> Array:
@@ -43,11 +43,6 @@ def linear(image: Array, positions: Sequence[Any], outside: str) -> Array:
             weight = weight * (fraction if step else 1 - fraction)
         result = result + pixels(image, [w + s for w, s in zip(indices, corner, strict=True)], outside) * weight
     return as_array(result)
-
-
-def nearest_index(position: Array) -> Array:
-    """Return coordinates rounded to the nearest whole number, halves away from zero."""
-    return round_half_away(position).astype(np.int64)
 
 
 def nearest(image: Array, positions: Sequence[Any], outside: str) -> Array:

@@ -14,10 +14,10 @@ from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
-from passlab.op.dtypes import Array, as_array, guard_size
+from passlab.op.dtypes import Array, as_array, guard_size, round_half_away
 from passlab.op.fields import attrs, boolean, integer, integers, number, numbers, text
 from passlab.op.nn.arithmetic import cast_result
-from passlab.op.nn.sampling import check_batch, nearest_index
+from passlab.op.nn.sampling import check_batch
 from passlab.op.nn.sampling_gradients import roi_align as roi_align_gradient
 from passlab.op.nn.windows import check_lengths, check_positive, on_axes
 from passlab.op.no_gradient import BOX_CHOICE
@@ -203,7 +203,7 @@ def _bins(start: int, end: int, count: int, length: int) -> list[tuple[int, int]
 def _max_pool_regions(attrs: Attrs, images: Array, batch: Array, rois: Array) -> Array:
     """Return the maximum of each bin, first over the rows of a bin, which are contiguous, then over its columns."""
     result = np.zeros((len(rois), *attrs.pooled_size, images.shape[3]), images.dtype)
-    corners = nearest_index(rois * rois.dtype.type(attrs.spatial_scale)).tolist()
+    corners = round_half_away(rois * rois.dtype.type(attrs.spatial_scale)).astype(np.int64).tolist()
     for i, (index, (left, top, right, bottom)) in enumerate(zip(batch.tolist(), corners, strict=True)):
         rows = _bins(top, bottom, attrs.pooled_size[0], images.shape[1])
         columns = _bins(left, right, attrs.pooled_size[1], images.shape[2])

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError, type_in_words
-from passlab.evaluate.operators import values_inside
+from passlab.evaluate.operators import values_inside, wrong_shape
 from passlab.evaluate.shape_functions import NOTHING, shape_kernel
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op, OpPattern, Trait, is_op_call
@@ -676,9 +676,3 @@ def fit(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         raise wrong_shape(value.shape, shape)
     array: Array = value
     return array
-
-
-def wrong_shape(actual: tuple[int, ...], expected: tuple[int, ...]) -> RunError:
-    """Return the error of a kernel whose result has another shape than its type says."""
-    message = "the result of a kernel has an unexpected shape"
-    return RunError(Diagnostic(message, expected=str(expected), found=str(actual)))
