@@ -138,7 +138,7 @@ def with_shared_styles(markup: Markup) -> Markup:
     uses = Counter[str]()
     for style, count in written.items():
         uses[split[style][0]] += count
-    names = {look: f"p{place:x}" for place, (look, count) in enumerate(uses.most_common()) if look and count > 1}
+    names = _class_names(uses)
     markup = Markup(_ENDS.sub("", markup))
     if not names:
         return markup
@@ -162,6 +162,11 @@ def _last_of_each(style: str) -> str:
     return ";".join(kept.values())
 
 
+def _class_names(uses: Counter[str]) -> dict[str, str]:
+    """The names of classes for looks that occur twice; the most frequent ones have the shortest."""
+    return {look: f"p{place:x}" for place, (look, count) in enumerate(uses.most_common()) if look and count > 1}
+
+
 _TAG = re.compile(r"<([a-z]+)([^<>]*?)(/?)>")
 _LOOK = re.compile(
     r' (fill|fill-opacity|font-weight|stroke|stroke-dasharray|stroke-opacity|stroke-width|text-anchor)="([^"]*)"'
@@ -171,7 +176,7 @@ _LOOK = re.compile(
 def _with_shared_looks(svg: str) -> str:
     """A drawing that looks the same and is shorter: colours and weights that occur twice become classes."""
     uses = Counter(";".join(f"{key}:{value}" for key, value in _LOOK.findall(found[2])) for found in _TAG.finditer(svg))
-    shared = {look: f"p{place:x}" for place, (look, count) in enumerate(uses.most_common()) if look and count > 1}
+    shared = _class_names(uses)
 
     def element(found: re.Match[str]) -> str:
         look = ";".join(f"{key}:{value}" for key, value in _LOOK.findall(found[2]))

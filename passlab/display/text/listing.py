@@ -63,9 +63,7 @@ class ProgramLines(list[Line]):
     left_out = 0
     whole: MarkedText | None = None  # all of the text, while it may be needed
     numbers: list[int] | None = None  # of the nodes that the lines select, once `nodes.line_numbers` was asked
-    first: ProgramLines | None = (
-        None  # the first lines of a view that say the same, also on hovering; None for excerpts
-    )
+    first: ProgramLines | None = None  # of a view, the first lines that say the same, also on hovering; not of excerpts
 
 
 def listing(program: Any) -> ProgramLines:
@@ -92,9 +90,8 @@ class Listings:
 
     def __init__(self) -> None:
         self._lines: dict[int, ProgramLines] = {}
-        self._known: dict[
-            str, list[tuple[MarkedText, ProgramLines]]
-        ] = {}  # those of one text differ in types and spans
+        # Those of one text differ in types and spans.
+        self._known: dict[str, list[tuple[MarkedText, ProgramLines]]] = {}
 
     def of(self, mod: IRModule) -> ProgramLines:
         """Return the lines of a module, which must live as long as the view."""
