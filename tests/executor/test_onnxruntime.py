@@ -17,11 +17,10 @@ from passlab.evaluate.agreement import disagreement
 from passlab.executor import Executor, create_executor
 from passlab.ir.op import Op
 from passlab.lazy import late
-from passlab.op.dtypes import array_dtype
 from passlab.op.edge_cases import program, varies_dtype
 from passlab.testing import programs
 from passlab.testing.programs.registry import operator_names
-from tests.op.test_edges import filled, hold, overflows
+from tests.op.test_edges import hold, overflows, values_of
 
 pytest.importorskip("onnx", reason="the executor writes ONNX models: pip install onnx")
 pytest.importorskip("onnxruntime", reason="the executor needs onnxruntime: pip install onnxruntime")
@@ -121,13 +120,7 @@ def test_every_edge_case_that_runs_whole_is_what_the_evaluator_computes(name: st
             if executor.plan().kind != "whole":  # type: ignore[attr-defined]
                 continue
             for fill in ("ordinary", "not contiguous", "negative zero", "extreme"):
-                rng = np.random.default_rng(3)
-                args = [
-                    filled(v.shape, v.dtype, fill, rng)
-                    if v.value is None
-                    else np.array(v.value).astype(array_dtype(v.dtype)).reshape(v.shape)
-                    for v in small.variables
-                ]
+                args = list(values_of(small.variables, fill).values())
                 expected, value = attempt(reference, args), attempt(executor, args)
                 if isinstance(expected, type) or isinstance(value, type):
                     if expected is not value:

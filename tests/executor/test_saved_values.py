@@ -22,13 +22,12 @@ from passlab.executor.factories import read_library
 from passlab.infer import infer_module
 from passlab.ir import IRModule, structural_equal
 from passlab.ir.op import Op
-from passlab.op.dtypes import array_dtype
 from passlab.op.edge_cases import program, varies_dtype
 from passlab.oracle.draws import draws
 from passlab.relay import create_executor
 from passlab.testing import programs
 from tests.lab.user.programs import PROGRAMS
-from tests.op.test_edges import NO_VALUE, filled
+from tests.op.test_edges import NO_VALUE, values_of
 
 pytestmark = pytest.mark.rotating
 
@@ -142,13 +141,7 @@ def cases(name: str) -> Iterator[tuple[IRModule, list[Any]]]:
                 mod = infer_module(passlab.parse(written.source))
             except PasslabError:
                 continue  # of other dtypes
-            rng = np.random.default_rng(3)
-            values = {
-                v.name: filled(v.shape, v.dtype, "ordinary", rng)
-                if v.value is None
-                else np.array(v.value).astype(array_dtype(v.dtype)).reshape(v.shape)
-                for v in written.variables
-            }
+            values = values_of(written.variables)
             yield mod, [values[param.name_hint] for param in mod["main"].params]
 
 

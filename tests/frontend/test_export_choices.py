@@ -21,11 +21,10 @@ from passlab.infer import infer_module
 from passlab.ir.expr import Call
 from passlab.ir.op import Op
 from passlab.ir.walk import rewrite
-from passlab.op.dtypes import array_dtype
 from passlab.op.edge_cases import program
 from tests.frontend.onnx_text import reference
 from tests.frontend.test_export import NOT_IN_RUNTIME, evaluate, run
-from tests.op.test_edges import filled
+from tests.op.test_edges import values_of
 
 TEXTS = {("nn.depth_to_space", "mode"): ("DCR", "CRD")}
 
@@ -50,13 +49,7 @@ def programs(name: str) -> Iterator[tuple[str, IRModule, list[np.ndarray]]]:
             mod = infer_module(passlab.parse(written.source))
         except PasslabError:
             continue  # of other dtypes
-        rng = np.random.default_rng(3)
-        args = [
-            filled(v.shape, v.dtype, "ordinary", rng)
-            if v.value is None
-            else np.array(v.value).astype(array_dtype(v.dtype)).reshape(v.shape)
-            for v in written.variables
-        ]
+        args = list(values_of(written.variables).values())
         for attribute, values in choices(name):
             for value in values:
                 yield f"{attribute}={value!r} in {edge}", with_choice(mod, name, attribute, value), args

@@ -67,11 +67,11 @@ def said_by(*words):
     return subprocess.run(words, capture_output=True, text=True, check=False).stdout
 
 
-def installed(name):
+def installed(name, oldest=16):
     """The newest version of a tool, or the test is skipped. Versions below 16 have no opaque pointers."""
-    for candidate in (*(f"{name}-{version}" for version in VERSIONS if version > 15), name):
+    for candidate in (*(f"{name}-{version}" for version in VERSIONS if version >= oldest), name):
         if shutil.which(candidate):
-            if not any(f"version {old}." in said_by(candidate, "--version") for old in (13, 14, 15)):
+            if not any(f"version {old}." in said_by(candidate, "--version") for old in range(13, oldest)):
                 return candidate
     pytest.skip(f"{name} is not installed")
 
@@ -166,9 +166,7 @@ OTHERS = re.compile(
 
 
 def test_each_class_of_a_pass_has_the_name_under_which_opt_has_it(tmp_path):
-    opt = next((tool for tool in (*(f"opt-{version}" for version in VERSIONS), "opt") if shutil.which(tool)), None)
-    if opt is None:
-        pytest.skip("opt is not installed")
+    opt = installed("opt", oldest=13)
     (tmp_path / "loop.ll").write_text(LOOP)
     listed = re.findall(r"^  ([\w-]+)(?:<[^>]*>)?$", said_by(opt, "--print-passes"), re.MULTILINE)
     right = 0

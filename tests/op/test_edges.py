@@ -297,15 +297,20 @@ def test_what_is_said_of_attributes_is_said_of_some() -> None:
         assert field in [f.name for f in record.schema]
 
 
-def arguments(call: Call, variables: Any, fill: str) -> list[Any]:
-    """Return the arguments of a call, filled with one kind of values."""
+def values_of(variables: Any, fill: str = "ordinary") -> dict[str, np.ndarray]:
+    """The values of the variables of an edge case by name: those that are stated, others filled with one kind of values."""
     rng = np.random.default_rng(3)
-    env = {
+    return {
         v.name: filled(v.shape, v.dtype, fill, rng)
         if v.value is None
         else np.array(v.value).astype(array_dtype(v.dtype)).reshape(v.shape)
         for v in variables
     }
+
+
+def arguments(call: Call, variables: Any, fill: str) -> list[Any]:
+    """Return the arguments of a call, filled with one kind of values."""
+    env = values_of(variables, fill)
     env = {key: spaced(value) for key, value in env.items()} if fill == "not contiguous" else env
     return [value_of(arg, env) for arg in call.args]
 
