@@ -60,7 +60,7 @@ FAULTS = (
     Fault("if jumps the other way", "instruction", Mutation("FunctionCode._if", "swap arguments", 3, "3 4"), BRANCHES,
           PLAIN, "vm", "if"),
     Fault("a field next to the one asked for", "instruction",
-          Mutation("FunctionCode._instruction", "replace attribute", 15, "max(0, it - 1)"), _TUPLES, PLAIN, "vm",
+          Mutation("FunctionCode._instruction", "replace name", 41, "max(0, it - 1)"), _TUPLES, PLAIN, "vm",
           "get_field"),
     Fault("constants of one shape are one", "instruction", Mutation("CodePool._array_number", "drop element", 5),
           dataflow("%0 = nn.dense(%x, ones(shape=[4, 4], dtype=\"float32\"));\nnn.dense(%0, full(0.5f, shape=[4, 4], dtype=\"float32\"))", "%x: Tensor[(3, 4), float32]"),
