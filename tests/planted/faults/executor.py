@@ -81,7 +81,7 @@ FAULTS = (
           .replace("subtract(%h, %k)", "subtract(%i, %k)").replace("Cons(tanh(%x), Nil)", "Cons(tanh(%x), %y)").replace("Cons(%y, %one)", "Cons(%y, %x)"),
           "InferType", "aot", "match"),
     Fault("a field of a tuple next to the one that is asked for", "executor",
-          Mutation("FunctionText._expression", "replace attribute", 7, "max(0, it - 1)"),
+          Mutation("FunctionText._expression", "replace name", 16, "max(0, it - 1)"),
           dataflow("%0 = split(exp(%x), indices_or_sections=2, axis=1);\n%1 = nn.dense(%0.1, %w);\n(tanh(%1), %0.0)", "%x: Tensor[(3, 4), float32], %w: Tensor[(4, 2), float32]"),
           "InferType", "aot", "projection|split"),
     Fault("a view does not keep what it views", "lifetimes", Mutation("storage_roots", "drop statement", 4),

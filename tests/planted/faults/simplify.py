@@ -140,7 +140,7 @@ FAULTS = (
           REPEATED, "InferType, EliminateCommonSubexpr, FuseOps", "EliminateCommonSubexpr", "common subexpression"),
     Fault("projections equal whatever their index", "guard",
           Mutation("eliminate_common_subexpr:_key", "drop element", 9),
-          dataflow("%0 = split(%x, indices_or_sections=2, axis=1);\nsubtract(tanh(%0.0), exp(%0.1))", "%x: Tensor[(3, 4), float32]"),
+          dataflow("%0 = split(%x, indices_or_sections=2, axis=1);\nsubtract(tanh(%0.0), tanh(%0.1))", "%x: Tensor[(3, 4), float32]"),
           "InferType, EliminateCommonSubexpr, FuseOps", "EliminateCommonSubexpr", "common subexpression"),
     Fault("fast tanh is a sigmoid", "operands", Mutation("FAST[tanh]", "other text", 0, "'sigmoid'"),
           MLP.replace("nn.relu", "tanh"), "InferType, SimplifyInference, FastMath, FuseOps", "FastMath",
