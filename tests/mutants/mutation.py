@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from itertools import chain
@@ -49,11 +49,14 @@ class Mutation:
         definition = find(self.definition, sources)
         site, place = self.place(definition)
         before = ast.dump(site.parent)
-        site.put(KINDS[self.kind].change(site, place, self.new))
+        new = KINDS[self.kind].change(site, place, self.new)
+        site.put(new)
         ast.fix_missing_locations(site.root)
         if ast.dump(site.parent) == before:
             raise ValueError(f"{self} changes nothing")
-        return definition
+        put = new if isinstance(new, list) else [new]
+        roots = chain.from_iterable(put if root is site.node else [root] for root in definition.roots)
+        return replace(definition, roots=tuple(roots))
 
     def sites(self, sources: dict[Path, str] | None = None) -> list[Site]:
         """All sites of the definition."""

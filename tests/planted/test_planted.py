@@ -8,14 +8,19 @@ import json
 import re
 import subprocess
 import sys
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import passlab
 from passlab.infer import infer_module
-from tests.mutants.definitions import SCOPES, Definition, definitions, find
+from tests.mutants.definitions import SCOPES, Definition, find
+from tests.mutants.measure import difference
 from tests.planted.catalogue import FAULTS
+from tests.planted.changes import FILE, is_same_change, stated
+from tests.planted.variables import name_of, rename, variables
 
 ROOT = Path(__file__).parents[2]
 NODES, LINES = 12, 25  # fewer than these have the smallest program, and its script
@@ -78,6 +83,8 @@ def test_a_fault_fits_the_code_it_is_planted_in(name: str) -> None:
     infer_module(passlab.parse(fault.program))
     # A name that is not there would be an error of its own, which is not what the fault is about.
     assert not names_without_definition(changed)
+    message = f"it changes another place now: read what `python -m tests.planted.changes` writes to {FILE.name}"
+    assert is_same_change(stated()[name], fault), message
 
 
 def names_without_definition(changed: Definition) -> str:
@@ -154,6 +161,19 @@ def test_a_fault_says_in_which_module_only_where_a_name_is_not_enough() -> None:
 
 
 @pytest.mark.nightly
+def test_a_fault_at_the_next_place_is_another_change() -> None:
+    """Code written before the place of a fault moves the fault, which then differs from what is stated."""
+    texts, seen = stated(), 0
+    for name, fault in FAULTS.items():
+        moved = replace(fault, mutation=replace(fault.mutation, which=fault.mutation.which + 1))
+        with suppress(LookupError, ValueError, AttributeError):  # there is no next place, or the change does not fit it
+            same = difference(moved.mutation) == difference(fault.mutation)  # `x` for `x * x` has two places
+            assert is_same_change(texts[name], moved) == same, name
+            seen += 1
+    assert seen > len(FAULTS) / 2
+
+
+@pytest.mark.nightly
 def test_no_fault_depends_on_what_variables_are_called_or_where_a_file_is() -> None:
     """A fault in code whose variables have other names, in a file elsewhere, is the same fault."""
     for name, fault in FAULTS.items():
@@ -161,8 +181,8 @@ def test_no_fault_depends_on_what_variables_are_called_or_where_a_file_is() -> N
         text = file.read_text(encoding="utf-8")
         moved = file.parent.parent / "elsewhere" / file.name
         other = ast.parse(text)
-        for node in _of_variables(other, other):
-            _rename(node, f"{_name(node)}_")
+        for node in variables(other, other):
+            rename(node, f"{name_of(node)}_")
         there = fault.mutation.changed({moved: ast.unparse(other)})
         here = fault.mutation.changed({file: text})
         assert _numbered(there) == _numbered(here), name
@@ -172,26 +192,9 @@ def _numbered(definition: Definition) -> list[str]:
     """A definition with numbers for the names of its variables, in the order in which they come."""
     numbers: dict[str, int] = {}
     for root in definition.roots:
-        for node in _of_variables(definition.tree, root):
-            _rename(node, f"v{numbers.setdefault(_name(node), len(numbers))}")
+        for node in variables(definition.tree, root):
+            rename(node, f"v{numbers.setdefault(name_of(node), len(numbers))}")
     return [ast.dump(root) for root in definition.roots]
-
-
-def _of_variables(tree: ast.Module, root: ast.AST) -> list[ast.arg | ast.Name]:
-    """The nodes below `root` that name variables of functions, other than those of the module itself."""
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.Lambda | ast.comprehension)]
-    nodes = [n for function in functions for n in ast.walk(function) if isinstance(n, ast.arg | ast.Name)]
-    bound = {_name(n) for n in nodes if isinstance(n, ast.arg) or isinstance(n.ctx, ast.Store)}
-    bound -= {name for name, _ in definitions(tree)}
-    return [n for n in ast.walk(root) if isinstance(n, ast.arg | ast.Name) and _name(n) in bound]
-
-
-def _name(node: ast.arg | ast.Name) -> str:
-    return node.arg if isinstance(node, ast.arg) else node.id
-
-
-def _rename(node: ast.arg | ast.Name, name: str) -> None:
-    setattr(node, "arg" if isinstance(node, ast.arg) else "id", name)
 
 
 @pytest.mark.rotating
