@@ -16,7 +16,7 @@ from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integers, number, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import sampling, sampling_gradients
-from passlab.op.nn.arithmetic import cast_result, result_dtype
+from passlab.op.nn.accumulation import cast_result, result_dtype
 from passlab.op.nn.resample import Scheme, taps, widen
 from passlab.op.nn.windows import check_lengths, check_positive
 from passlab.op.relations import refuse, tensor

@@ -18,8 +18,8 @@ from passlab.op.dtypes import Array, is_float
 from passlab.op.fields import attrs, boolean, dims, dtype, integer, integers, number, numbers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape, layout_axes
 from passlab.op.nn import resize_gradients, sampling, sampling_gradients, window_gradients
-from passlab.op.nn.arithmetic import cast_result, result_dtype
-from passlab.op.nn.pooling import lowest
+from passlab.op.nn.accumulation import cast_result, result_dtype
+from passlab.op.nn.pool_kernels import lowest
 from passlab.op.nn.resample import COORDINATES, METHODS, ROUNDINGS, ResizePlan, Scheme, resample
 from passlab.op.nn.sliding import pad_spatial
 from passlab.op.nn.windows import check_lengths, check_positive, on_axes, pad, split_padding, window_size

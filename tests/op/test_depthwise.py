@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from passlab.op.nn.convolve import convolve, depthwise
+from passlab.op.nn.conv_kernels import convolve, depthwise
 from passlab.op.nn.sliding import Window
 
 
@@ -40,8 +40,8 @@ def by_definition(x, w, window, size):
 )
 @pytest.mark.parametrize(("block", "run"), [(800, 0), (20_000, 5000), (200_000, 0)])
 def test_depthwise_is_what_it_means(space, kernel, window, channels, dtype, last, block, run, monkeypatch):
-    monkeypatch.setattr("passlab.op.nn.convolve._LONG_RUN", run)
-    monkeypatch.setattr("passlab.op.nn.convolve._BLOCK_BYTES", block)  # several blocks of channels, or of rows
+    monkeypatch.setattr("passlab.op.nn.conv_kernels._LONG_RUN", run)
+    monkeypatch.setattr("passlab.op.nn.conv_kernels._BLOCK_BYTES", block)  # several blocks of channels, or of rows
     rng = np.random.default_rng(0)
     x = (rng.standard_normal((2, channels, *space)) * 4).astype(dtype)
     w = (rng.standard_normal((channels, 1, *kernel)) * 4).astype(dtype)
@@ -68,7 +68,7 @@ def test_depthwise_is_what_it_means(space, kernel, window, channels, dtype, last
     ids=["1d", "2d", "by two", "strided", "3d"],
 )
 def test_a_channel_may_have_several_windows(space, kernel, window, block, times, monkeypatch):
-    monkeypatch.setattr("passlab.op.nn.convolve._BLOCK_BYTES", block)
+    monkeypatch.setattr("passlab.op.nn.conv_kernels._BLOCK_BYTES", block)
     rng = np.random.default_rng(0)
     x = rng.standard_normal((2, 5, *space)).astype("float32")
     w = rng.standard_normal((5 * times, 1, *kernel)).astype("float32")

@@ -11,8 +11,8 @@ from passlab.errors import AttrsError
 from passlab.ir.expr import Var
 from passlab.ir.op import Op
 from passlab.ir.types import ANY
-from passlab.op.nn import convolve
-from passlab.op.nn.convolve import convolve_stacked
+from passlab.op.nn import conv_kernels
+from passlab.op.nn.conv_kernels import convolve_stacked
 from tests.op_nn.definitions import conv, conv_transpose
 from tests.op_nn.running import T, close, refused, relate, relate_reporting, run, unknown
 
@@ -69,9 +69,9 @@ def test_conv2d_works_on_packed_layouts():
 )
 def test_stacked_convolutions_are_their_definition(size, kernel, strides, padding, dilation, products, monkeypatch):
     for name, value in {"MIN_ROWS": 0, "MIN_INPUTS": 1, "PRODUCT_BYTES": products}.items():
-        monkeypatch.setattr(f"passlab.op.nn.convolve.{name}", value)
+        monkeypatch.setattr(f"passlab.op.nn.conv_kernels.{name}", value)
     used = []
-    monkeypatch.setattr(convolve, "convolve_stacked", lambda *a: (used.append(a), convolve_stacked(*a)))
+    monkeypatch.setattr(conv_kernels, "convolve_stacked", lambda *a: (used.append(a), convolve_stacked(*a)))
     x, w = normal(2, 3, *size), normal(5, 3, *kernel)
     got = run(f"nn.conv{len(size)}d", x, w, strides=strides, padding=padding, dilation=dilation, kernel_size=kernel)
     assert used
@@ -81,7 +81,7 @@ def test_stacked_convolutions_are_their_definition(size, kernel, strides, paddin
 @pytest.mark.parametrize("long", [1, 1000])
 @pytest.mark.parametrize("strides", [(1, 1), (2, 2), (1, 3)])
 def test_patches_of_short_and_of_long_rows_are_the_same(long, strides, monkeypatch):
-    monkeypatch.setattr("passlab.op.nn.convolve.LONG_ROW", long)
+    monkeypatch.setattr("passlab.op.nn.conv_kernels.LONG_ROW", long)
     x, w = normal(3, 4, 7, 9), normal(6, 2, 3, 4)
     options = {"strides": strides, "padding": (1, 2), "dilation": (1, 2), "groups": 2}
     close(run("nn.conv2d", x, w, **options, kernel_size=(3, 4)), conv(x, w, strides, (1, 2), (1, 2), 2))
@@ -90,7 +90,7 @@ def test_patches_of_short_and_of_long_rows_are_the_same(long, strides, monkeypat
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("shape", [(3, 16, 40, 36), (5, 3, 6, 5), (1, 64, 3, 50)])
 def test_conv2d_in_blocks_is_its_definition(last, shape, monkeypatch):
-    monkeypatch.setattr(convolve, "SMALL_BLOCK_BYTES", 10_000)
+    monkeypatch.setattr(conv_kernels, "SMALL_BLOCK_BYTES", 10_000)
     x, w = normal(*shape), normal(5, shape[1], 3, 3)
     # The definition by another road: one shifted matrix product a tap, in float64.
     padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
@@ -173,7 +173,7 @@ def test_conv2d_transpose_is_its_definition(groups, strides, padding, dilation, 
 @pytest.mark.parametrize("block", [1, 5_000, 20_000, 1 << 20])
 @pytest.mark.parametrize("groups", [1, 2])
 def test_conv2d_transpose_in_blocks_is_its_definition(groups, block, monkeypatch):
-    monkeypatch.setattr(convolve, "BLOCK_BYTES", block)  # channels of a sample, samples, or all at a time
+    monkeypatch.setattr(conv_kernels, "BLOCK_BYTES", block)  # channels of a sample, samples, or all at a time
     x, w = normal(5, 4, 4, 3), normal(4, 3, 3, 2)
     close(
         run("nn.conv2d_transpose", x, w, strides=(2, 1), groups=groups), conv_transpose(x, w, (2, 1), 0, 1, groups, 0)

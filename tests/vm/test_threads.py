@@ -11,9 +11,9 @@ import pytest
 
 import passlab
 from passlab import threads
-from passlab.op.nn import convolve as depthwise
+from passlab.op.nn import conv_kernels as depthwise
 from passlab.op.nn import pool
-from passlab.op.nn.products import multiply
+from passlab.op.nn.blas import multiply
 from passlab.vm import VirtualMachine, compile
 from passlab.vm.kernels import primitive
 

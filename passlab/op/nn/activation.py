@@ -20,7 +20,7 @@ from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.edge_cases import on_one
 from passlab.op.fields import attrs, integer, number
 from passlab.op.nn import gradients
-from passlab.op.nn.arithmetic import BLAS, cast_result, result_array
+from passlab.op.nn.accumulation import BLAS, cast_result, result_array
 from passlab.op.relations import identity, identity_along_axis, normal_axis, on_tensors, tensor
 
 _ROW = 8192  # elements; NumPy's buffer size, so that it iterates over such rows without copying

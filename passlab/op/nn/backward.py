@@ -16,8 +16,8 @@ from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, is_float
-from passlab.op.nn import conv_gradients, pool_gradients, pooling
-from passlab.op.nn.arithmetic import cast_result, matmul, result_dtype, working_dtype, wrap_result
+from passlab.op.nn import conv_gradients, pool_gradients, pool_kernels
+from passlab.op.nn.accumulation import cast_result, matmul, result_dtype, working_dtype, wrap_result
 from passlab.op.nn.conv import check_window, conv_attrs
 from passlab.op.nn.pool import PoolPlan, plan_of, pool_attrs, pool_relation
 from passlab.op.nn.sliding import pad_spatial
@@ -25,7 +25,7 @@ from passlab.op.nn.windows import as_list, on_axes, split_padding, window_size
 from passlab.op.relations import join_dim, may_agree, on_tensors, refuse, same_dtype, tensor
 
 
-# ---------------------------------------------------------------- pooling
+# ---------------------------------------------------------------- pool_kernels
 def _pool_grad_type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     """The result has the type of the data, the second input; the first is the gradient of the pooled data."""
     grad, data = tensor(types, 0, "grad"), tensor(types, 1, "data")
@@ -65,11 +65,11 @@ def _index_at(plan: PoolPlan, rank: int, position: tuple[slice, ...]) -> tuple[A
 
 def _max_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | None = None) -> Array:
     plan = plan_of(attrs, data.shape, 2, "nn.max_pool2d_grad")
-    padded = pooling.pad_axes(data, plan.axes, plan.before, plan.after, pooling.lowest(data.dtype))
+    padded = pool_kernels.pad_axes(data, plan.axes, plan.before, plan.after, pool_kernels.lowest(data.dtype))
     windows = [(size, s, d, 0) for size, s, d in zip(plan.window, plan.strides, plan.dilation, strict=True)]
-    maxima = pooling.sweep_windows(padded, plan.axes, windows, plan.counts, 0, np.maximum)
+    maxima = pool_kernels.sweep_windows(padded, plan.axes, windows, plan.counts, 0, np.maximum)
     padded_grad = np.zeros(padded.shape, grad.dtype)
-    inside = pooling.pad_axes(np.ones(data.shape, np.bool_), plan.axes, plan.before, plan.after, False)
+    inside = pool_kernels.pad_axes(np.ones(data.shape, np.bool_), plan.axes, plan.before, plan.after, False)
     without_maximum = np.ones(maxima.shape, np.bool_)
     for position in _taps(plan):  # the first maximum of a window takes its gradient
         index = _index_at(plan, data.ndim, position)

@@ -15,8 +15,8 @@ from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn import conv_gradients
-from passlab.op.nn.arithmetic import result_dtype
-from passlab.op.nn.convolve import convolve
+from passlab.op.nn.accumulation import result_dtype
+from passlab.op.nn.conv_kernels import convolve
 from passlab.op.nn.sliding import Window
 from passlab.op.nn.windows import (
     check_lengths,

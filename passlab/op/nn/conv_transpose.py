@@ -14,9 +14,9 @@ from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion
 from passlab.op.nn import conv_gradients
-from passlab.op.nn.arithmetic import result_dtype
+from passlab.op.nn.accumulation import result_dtype
 from passlab.op.nn.conv import ConvGeometry, check_kernel_size, check_window, conv_type, convolution
-from passlab.op.nn.convolve import convolve_transposed
+from passlab.op.nn.conv_kernels import convolve_transposed
 from passlab.op.nn.sliding import Window
 from passlab.op.nn.windows import as_list, check_lengths, on_axes, pad
 from passlab.op.relations import refuse

@@ -17,7 +17,7 @@ from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import sampling_gradients
-from passlab.op.nn.arithmetic import matmul, result_dtype, working_dtype, wrap_result
+from passlab.op.nn.accumulation import matmul, result_dtype, working_dtype, wrap_result
 from passlab.op.nn.conv import check_weight, check_window
 from passlab.op.nn.sampling import linear
 from passlab.op.nn.windows import check_positive, window_parameters, window_size

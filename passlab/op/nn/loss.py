@@ -16,7 +16,7 @@ from passlab.op.autodiff import Gradient, by_definition, dtype_of, sizes_of
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, is_float_name
 from passlab.op.fields import attrs, integer, text
-from passlab.op.nn.arithmetic import cast_result, in_float_dtype
+from passlab.op.nn.accumulation import cast_result, in_float_dtype
 from passlab.op.relations import on_tensors, refuse, same_dtype
 
 

@@ -42,8 +42,8 @@ from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, dtype, integer
 from passlab.op.nn import gradients
-from passlab.op.nn.arithmetic import matmul as multiply
-from passlab.op.nn.arithmetic import result_dtype
+from passlab.op.nn.accumulation import matmul as multiply
+from passlab.op.nn.accumulation import result_dtype
 from passlab.op.relations import broadcast_dim, refuse, tensor
 
 

@@ -19,8 +19,8 @@ from passlab.op.declare import Python, deliver, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, integers, number
 from passlab.op.nn import gradients
+from passlab.op.nn.accumulation import cast_result, in_float_dtype
 from passlab.op.nn.activation import along, channel_vector, check_vectors
-from passlab.op.nn.arithmetic import cast_result, in_float_dtype
 from passlab.op.relations import normal_axes, normal_axis, on_tensors, refuse, tensor
 
 

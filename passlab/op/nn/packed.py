@@ -20,7 +20,7 @@ from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import conv_gradients
-from passlab.op.nn.arithmetic import matmul, result_dtype
+from passlab.op.nn.accumulation import matmul, result_dtype
 from passlab.op.nn.conv import conv_attrs, conv_kernel, conv_relation, conv_signature
 from passlab.op.nn.matmul import check_inner, check_units
 from passlab.op.relations import on_tensors, refuse

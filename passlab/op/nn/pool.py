@@ -19,8 +19,8 @@ from passlab.op.declare import Python, constant_list, operator
 from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, layout_axes, spatial_axes
-from passlab.op.nn import pool_gradients, pooling
-from passlab.op.nn.arithmetic import cast_result, result_array
+from passlab.op.nn import pool_gradients, pool_kernels
+from passlab.op.nn.accumulation import cast_result, result_array
 from passlab.op.nn.windows import check_lengths, check_positive, on_axes, pad, split_padding, window_size
 from passlab.op.reduce import extremum
 from passlab.op.relations import on_tensors, refuse, tensor
@@ -97,8 +97,8 @@ class PoolPlan:
         windows = list(zip(self.window, self.strides, self.dilation, self.before, strict=True))
         target = out if out.dtype == data.dtype else None
         if self.is_flat:
-            return pooling.flat_windows(data, windows, self.counts, fill, combine, target)
-        return pooling.sweep_windows(data, self.pooled_axes, windows, self.counts, fill, combine, target)
+            return pool_kernels.flat_windows(data, windows, self.counts, fill, combine, target)
+        return pool_kernels.sweep_windows(data, self.pooled_axes, windows, self.counts, fill, combine, target)
 
     @cached_property
     def divisors(self) -> Array:
@@ -111,7 +111,7 @@ class PoolPlan:
             before, length = self.before[i], self.lengths[i]
             if self._counts_padding:
                 before, length = 0, before + length + self._padded[i]
-            counts = pooling.window_counts(
+            counts = pool_kernels.window_counts(
                 length, self.window[i], self.strides[i], self.dilation[i], before, self.counts[i]
             )
             result = result * counts.reshape([-1 if j == axis else 1 for j in range(self.rank)])
@@ -120,7 +120,7 @@ class PoolPlan:
 
 @lru_cache(maxsize=1024)
 def plan_of(attrs: Attrs, shape: tuple[int, ...], rank: int, name: str) -> PoolPlan:
-    """Return the plan of one pooling, cached: a network has few, and needs each in every run."""
+    """Return the plan of one pool_kernels, cached: a network has few, and needs each in every run."""
     return PoolPlan(attrs, shape, rank, name)
 
 
@@ -162,18 +162,18 @@ def _avg_pool_kernel(rank: int, name: str, attrs: Attrs, data: Array, *, out: Ar
 
 
 def _max_pool(plan: PoolPlan, attrs: Attrs, data: Array, out: Array) -> None:
-    result = plan.sweep(data, pooling.lowest(data.dtype), np.maximum, out)
+    result = plan.sweep(data, pool_kernels.lowest(data.dtype), np.maximum, out)
     if result is not out:
         np.copyto(out, result)
 
 
 def _avg_pool(plan: PoolPlan, attrs: Attrs, data: Array, out: Array) -> None:
-    work = pooling.sum_dtype(data.dtype)
+    work = pool_kernels.sum_dtype(data.dtype)
     total = plan.sweep(data.astype(work, copy=False), 0, np.add, out)
     count: Any = math.prod(plan.window)
     if not plan.full:
         count = plan.divisors.reshape(plan.counts) if plan.is_flat else plan.divisors
-    result = pooling.divide_sums(total, count, data.dtype, out)
+    result = pool_kernels.divide_sums(total, count, data.dtype, out)
     if result is not out:
         np.copyto(out, result)
 
@@ -260,18 +260,18 @@ def _global_type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Repor
 def global_avg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """The mean of each channel over the whole image."""
     axes = spatial_axes(attrs.layout, 2, "nn.global_avg_pool2d")
-    total = data.sum(axis=axes, keepdims=True, dtype=pooling.sum_dtype(data.dtype))
+    total = data.sum(axis=axes, keepdims=True, dtype=pool_kernels.sum_dtype(data.dtype))
     count = data.shape[axes[0]] * data.shape[axes[1]]
     # Of no floats it is NaN; of no integers, which have no NaN, 0.
     return _own_contiguous(
-        pooling.divide_sums(total, count if is_float(data.dtype) else max(1, count), data.dtype), data, out
+        pool_kernels.divide_sums(total, count if is_float(data.dtype) else max(1, count), data.dtype), data, out
     )
 
 
 def global_max(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """The maximum of each channel over the whole image."""
     axes = spatial_axes(attrs.layout, 2, "nn.global_max_pool2d")
-    initial = pooling.lowest(data.dtype)
+    initial = pool_kernels.lowest(data.dtype)
     if not data.size:
         return _own_contiguous(data.max(axis=axes, keepdims=True, initial=initial), data, out)
     return _own_contiguous(np.maximum(extremum(np.maximum, data, axes, keepdims=True), initial), data, out)
@@ -341,8 +341,9 @@ def _adaptive_type(rank: int, name: str, types: Sequence[Type], attrs: Attrs, re
 
 def _adaptive_max(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     axes = layout_axes(attrs.layout, data.shape, rank, name)
+    counts = _adaptive_counts(attrs, [data.shape[a] for a in axes], rank, name)
     return _own_contiguous(
-        pooling.adaptive(data, axes, _adaptive_counts(attrs, [data.shape[a] for a in axes], rank, name), np.maximum),
+        pool_kernels.adaptive(data, axes, counts, np.maximum),
         data,
         out,
     )
@@ -351,12 +352,12 @@ def _adaptive_max(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array
 def _adaptive_avg(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     axes = layout_axes(attrs.layout, data.shape, rank, name)
     counts = _adaptive_counts(attrs, [data.shape[a] for a in axes], rank, name)
-    total = pooling.adaptive(data.astype(pooling.sum_dtype(data.dtype), copy=False), axes, counts, np.add)
+    total = pool_kernels.adaptive(data.astype(pool_kernels.sum_dtype(data.dtype), copy=False), axes, counts, np.add)
     sizes: Any = 1
     for axis, count in zip(axes, counts, strict=True):
-        lengths = np.array([b - a for a, b in pooling.adaptive_spans(data.shape[axis], count)])
+        lengths = np.array([b - a for a, b in pool_kernels.adaptive_spans(data.shape[axis], count)])
         sizes = sizes * lengths.reshape([-1 if i == axis else 1 for i in range(data.ndim)])
-    return _own_contiguous(pooling.divide_sums(total, sizes, data.dtype), data, out)
+    return _own_contiguous(pool_kernels.divide_sums(total, sizes, data.dtype), data, out)
 
 
 def _adaptive_edge_cases(name: str, rank: int) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from passlab.op.autodiff import Gradient, attrs_of, by_definition, dtype_of, inf
 from passlab.op.declare import call
 from passlab.op.dtypes import array_dtype
 from passlab.op.layout_names import DATA_LAYOUTS, layout_axes
-from passlab.op.nn import pooling
+from passlab.op.nn import pool_kernels
 from passlab.op.nn.windows import full_padding
 
 
@@ -102,7 +102,7 @@ def max_pool2d_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     image = infer_types(to_layout(data, attrs.layout, "NCHW"))
     dtype, shape = dtype_of(data), sizes_of(image, "nn.max_pool2d_grad")
     values = to_layout(grad, attrs.layout, "NCHW")
-    lowest = number(pooling.lowest(array_dtype(dtype)), dtype)
+    lowest = number(pool_kernels.lowest(array_dtype(dtype)), dtype)
     positions = call("argmax", _window_elements(attrs, image, lowest, shape, counts), axis=[-1], keepdims=True)
     selected = call("gather", _window_elements(attrs, values, number(0, dtype), shape, counts), positions, axis=4)
     return [to_layout(call("squeeze", selected, axis=[4]), "NCHW", attrs.layout), call("zeros_like", data)]
@@ -149,7 +149,7 @@ def _adaptive_spans(attrs: Attrs, data: Expr, name: str) -> list[tuple[int, list
     counts = attrs.output_size * (rank if len(attrs.output_size or ()) == 1 else 1)
     axes = layout_axes(attrs.layout, shape, rank, name)
     sizes = sizes_of(data, name)
-    return [(a, pooling.adaptive_spans(sizes[a], n)) for a, n in zip(axes, counts or (), strict=False)]
+    return [(a, pool_kernels.adaptive_spans(sizes[a], n)) for a, n in zip(axes, counts or (), strict=False)]
 
 
 def adaptive_avg(name: str) -> Gradient:

@@ -24,8 +24,8 @@ from passlab.op.autodiff import by_definition
 from passlab.op.declare import Python, call, field_of, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size, is_float_name
 from passlab.op.fields import attrs, boolean, text
-from passlab.op.nn.arithmetic import working_dtype
-from passlab.op.nn.products import multiply
+from passlab.op.nn.accumulation import working_dtype
+from passlab.op.nn.blas import multiply
 from passlab.op.relations import join_dim, refuse, same_dtype, tensor, tensor_fields, times
 
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}

@@ -14,7 +14,7 @@ from passlab.op.declare import Dynamic, Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, number, text
 from passlab.op.layout_names import layout_axes
-from passlab.op.nn.arithmetic import cast_result
+from passlab.op.nn.accumulation import cast_result
 from passlab.op.nn.resample import COORDINATES, ResizePlan, Scheme, resample
 from passlab.op.nn.resize_gradients import resampling
 from passlab.op.relations import on_tensors, times

@@ -17,7 +17,7 @@ from passlab.op.autodiff import zero_gradient
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, number, numbers
-from passlab.op.nn.arithmetic import cast_result
+from passlab.op.nn.accumulation import cast_result
 from passlab.op.nn.pad import copy_result
 from passlab.op.nn.rearrange_gradients import yolo_reorg as yolo_reorg_gradient
 from passlab.op.no_gradient import BOX_CHOICE

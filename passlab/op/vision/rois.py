@@ -16,7 +16,7 @@ from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, as_array, guard_size, round_half_away
 from passlab.op.fields import attrs, boolean, integer, integers, number, numbers, text
-from passlab.op.nn.arithmetic import cast_result
+from passlab.op.nn.accumulation import cast_result
 from passlab.op.nn.sampling import check_batch
 from passlab.op.nn.sampling_gradients import roi_align as roi_align_gradient
 from passlab.op.nn.windows import check_lengths, check_positive, on_axes

@@ -1,4 +1,4 @@
-"""The number formats in which sums of products are computed.
+"""Accumulation: the number formats in which sums of products are computed.
 
 NumPy's matrix product is fast (BLAS) for float32 and float64 only. Other formats are computed in one of these if the
 result is then the same or better, and rounded or wrapped to the result format once at the end. So half floats are
@@ -15,7 +15,7 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.op.dtypes import HALF_BYTES, Array, DType, array_dtype, is_float
-from passlab.op.nn.products import multiply
+from passlab.op.nn.blas import multiply
 
 BLAS = (np.dtype("float32"), np.dtype("float64"))
 _SMALL = tuple(np.dtype(d) for d in ("bool", "int8", "uint8", "int16", "uint16"))

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from passlab.op.dtypes import Array
-from passlab.op.nn.arithmetic import result_array, working_dtype, wrap_result
-from passlab.op.nn.products import multiply
+from passlab.op.nn.accumulation import result_array, working_dtype, wrap_result
+from passlab.op.nn.blas import multiply
 from passlab.op.nn.sliding import Window, pad_spatial, shifts
 from passlab.threads import free_threads, share, share_range
 
