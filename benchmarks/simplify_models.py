@@ -201,6 +201,55 @@ def embedding() -> Any:
     return m.done(m("Softmax", m.linear(pooled, 8, 3), axis=-1))
 
 
+def rows() -> Any:
+    """Linear layers on rows, as GPT-2 has them: each reshapes its input and its result, around an activation too."""
+    m = Model(x=(2, 7, 8))
+
+    def layer(x: str, size: int, width: int) -> str:
+        flat = m("Reshape", x, m.ints(-1, size))
+        return m("Reshape", m("Gemm", flat, m.weight(size, width), m.weight(width)), m.ints(2, 7, width))
+
+    y = layer("x", 8, 16)
+    bend = m("Tanh", m("Mul", m("Add", y, m("Mul", m("Pow", y, m.number(3.0)), m.number(0.044715))), m.number(0.79788)))
+    y = m("Mul", m("Mul", y, m.number(0.5)), m("Add", bend, m.number(1.0)))
+    return m.done(m("Add", "x", layer(y, 16, 8)))
+
+
+def neighbours() -> Any:
+    """The mean of the values of the nearest points, as scikit-learn is exported: distances by a Scan without types."""
+    m = Model(x=("N", 3))
+    value = helper.make_empty_tensor_value_info
+    nodes = [
+        helper.make_node("Identity", ["points"], ["same"]),
+        helper.make_node("Sub", ["points", "row"], ["difference"]),
+        helper.make_node("Mul", ["difference", "difference"], ["square"]),
+        helper.make_node("Cast", ["square"], ["real"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceSum", ["real", m.ints(1)], ["distance"], keepdims=0),
+    ]
+    body = helper.make_graph(nodes, "body", [value("points"), value("row")], [value("same"), value("distance")])
+    _, distances = m("Scan", m.weight(9, 3), "x", outputs=2, body=body, num_scan_inputs=1)
+    _, places = m("TopK", m("Sqrt", distances), m.ints(1), outputs=2, axis=-1, largest=0)
+    flat = m("Flatten", places)
+    found = m("Reshape", m("Gather", m.weight(9), flat), m.ints(-1, 1))
+    mean = m("ReduceMean", found, axes=[1])
+    return m.done(m("Slice", mean, m.ints(0), m.ints(1), m.ints(1)))
+
+
+def positions() -> Any:
+    """Kinds of words looked up as BERT does: cut to an open length, and made as long as the batch."""
+    m = Model(x=("batch", "length"))
+    shape = m("Shape", "x")
+    length = m("Unsqueeze", m("Gather", shape, m.weight(value=np.array(1))), m.ints(0))
+    places = m("Slice", m.weight(value=np.arange(40)[None]), m.ints(0), length, m.ints(1))
+    first = m("Unsqueeze", m("Gather", m("Shape", places), m.weight(value=np.array(0))), m.ints(0))
+    target = m("Concat", first, m.ints(-1), axis=0)
+    target = m("Where", m("Equal", target, m.ints(-1, -1)), m.ints(1, 1), target)
+    kinds = m("GatherElements", m("Expand", m.weight(value=np.arange(40)[None] % 2), target), places, axis=1)
+    words = m("Gather", m.weight(2, 8), m("Expand", kinds, shape))
+    absent = m("Not", m("Greater", m("Unsqueeze", "x", m.ints(2)), m.number(0.0)))
+    return m.done(m("Where", absent, m.number(0.0), words))
+
+
 MORE = (
     residual,
     mobile,
@@ -216,4 +265,7 @@ MORE = (
     quantized,
     branches,
     embedding,
+    rows,
+    neighbours,
+    positions,
 )

@@ -19,26 +19,29 @@ from passlab.ir.expr import Call, Constant, Expr, If, Let, Tuple, TupleGetItem, 
 from passlab.ir.op import Op
 from passlab.ir.span import Span
 from passlab.ir.tuple_wrapper import TupleWrapper
-from passlab.ir.types import SizeVar, TensorType, TupleType, Type
+from passlab.ir.types import Dim, SizeVar, TensorType, TupleType, Type
 from passlab.op.dtypes import Array, array_dtype
 from passlab.rewriting.constant_values import UNKNOWN, as_constant, operator_value
 
 _SMALL = 1 << 16  # elements of a result that is folded whatever the size of its operands
 
+Shape = tuple[Dim, ...]
 ShapeEntry = int | SizeVar | None  # an element of a computed shape: a number, a dimension of an input, or unknown
 
 
 class CallBuilder:
     """Creates expressions with the source location `span`.
 
-    `weights` has the values of the weights that stay variables, `entries` the known elements of computed shapes, `made`
-    the calls, lets and branches in their order, and `config` the options of the importer.
+    `weights` has the values of the weights that stay variables, `entries` the known elements of computed shapes.
+    `shapes` has the shapes of tensors of which more is known than their types say. `made` has the calls, lets and
+    branches in their order, and `config` the options of the importer.
     """
 
     def __init__(self) -> None:
         self.span: Span | None = None
         self.weights: dict[Expr, Array] = {}
         self.entries: dict[Expr, list[ShapeEntry]] = {}
+        self.shapes: dict[Expr, Shape] = {}
         self.made: list[Expr] = []
         self._origins: dict[SizeVar, tuple[Expr, int]] = {}  # the input and the axis of each unknown dimension
         self._sizes: dict[tuple[Expr, int], Expr] = {}
@@ -99,12 +102,16 @@ class CallBuilder:
             if isinstance(dim, SizeVar):
                 self._origins.setdefault(dim, (variable, axis))  # the first input with this dimension tells its size
 
+    def shape(self, x: Expr) -> Shape:
+        """Return the dimensions of a tensor."""
+        return self.shapes.get(x) or tensor_type(x).shape
+
     def size(self, x: Expr, axis: int) -> int | Expr:
         """Return a dimension of a tensor: an integer, or an int64 vector of one element.
 
         The same dimension gives the same expression.
         """
-        dim = tensor_type(x).shape[axis]
+        dim = self.shape(x)[axis]
         if isinstance(dim, int):
             return dim
         source = self._origins.get(dim, (x, axis)) if isinstance(dim, SizeVar) else (x, axis)

@@ -60,7 +60,7 @@ class ModelNode:
     # ------------------------------------------------------------ types and values of inputs
     def shape(self, x: Expr) -> tuple[Dim, ...]:
         """Return the dimensions of a tensor; an unknown one is `relay.Any()` or a `SizeVar`."""
-        return tensor_type(x).shape
+        return self.builder.shape(x)
 
     def rank(self, x: Expr) -> int:
         """Return the number of dimensions of a tensor."""

@@ -32,7 +32,9 @@ def test_models_become_smaller_and_keep_their_values(name: str) -> None:
         onnx.checker.check_model(small.model(), full_check=True)
     assert subset(interface(small.model().graph), interface(model.graph))
     assert nodes_of(small.model().graph) == small.nodes_after <= small.nodes_before == nodes_of(model.graph)
-    sizes = {"x": (2, 8, 6, 6)} if name == "dynamic_detection" else None
+    sizes = {"dynamic_detection": {"x": (2, 8, 6, 6)}, "neighbours": {"x": (4, 3)}, "positions": {"x": (2, 7)}}.get(
+        name
+    )
     before, after = from_onnx(model, sizes)[0], from_onnx(small.model(), sizes)[0]
     arguments = random_arguments(before["main"], 3, "")
     for one, other in zip(values(after, arguments), values(before, arguments), strict=True):
@@ -63,6 +65,9 @@ BEST = {
     "quantized": 11,
     "branches": 10,
     "embedding": 14,
+    "rows": 13,
+    "neighbours": 12,
+    "positions": 11,
 }
 
 

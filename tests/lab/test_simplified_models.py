@@ -223,11 +223,64 @@ def test_linear_layers_without_anything_between_are_one(body: str, expected: lis
     assert small.compared.is_right
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("s = Mul(x, x) m = ReduceMean(s, last) d = Sqrt(t) t = Add(m, e) n = Div(x, d) y = Mul(w, n)", True),
+        ("s = Pow(x, two) m = ReduceMean(s, last) t = Add(e, m) d = Sqrt(t) r = Reciprocal(d) n = Mul(r, x) y = Mul(n, w)", True),
+        ("s = Mul(x, x) m = ReduceMean(s, last) t = Add(m, e) d = Sqrt(t) n = Div(d, x) y = Mul(w, n)", False),
+        ("s = Mul(x, x) m = ReduceMean(s, first) t = Add(m, e) d = Sqrt(t) n = Div(x, d) y = Mul(w, n)", False),
+        ("s = Mul(x, x) m = ReduceSum(s, last) t = Add(m, e) d = Sqrt(t) n = Div(x, d) y = Mul(w, n)", False),
+        ("s = Mul(x, x) m = ReduceMean(s, last) t = Add(m, e) d = Sqrt(t) n = Div(x, d) y = Mul(one, n)", False),
+    ],
+)  # fmt: skip
+def test_a_norm_by_the_root_of_the_mean_of_squares_is_one_node(body: str, expected: bool) -> None:
+    body = body.replace("d = Sqrt(t) t = Add(m, e)", "t = Add(m, e) d = Sqrt(t)")
+    weights = {
+        "last": np.array([-1]), "first": np.array([0]), "e": np.float32(1e-3), "two": np.float32(2),
+        "w": np.arange(1, 6, dtype="float32"), "one": np.ones((2, 1), "float32"),
+    }  # fmt: skip
+    used = {
+        name: value
+        for name, value in weights.items()
+        if name in body.replace("(", " ").replace(",", " ").replace(")", " ").split()
+    }
+    small = lab.simplify(model(f"g (float[2, 5] x) => (float[2, 5] y) {{ {body} }}", opset=23, **used))
+    assert small.compared.is_right
+    assert ("RMSNormalization" in ops(small)) is expected
+    older = lab.simplify(model(f"g (float[2, 5] x) => (float[2, 5] y) {{ {body} }}", opset=18, **used))
+    assert older.compared.is_right
+    assert "RMSNormalization" not in ops(older)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("a = Reshape(x, rows) b = Tanh(a) c = Mul(b, half) y = Reshape(c, whole)", ["Tanh", "Mul"]),
+        ("a = Flatten(x) b = Tanh(a) c = Mul(b, a) y = Reshape(c, pairs)", ["Tanh", "Mul", "Reshape"]),
+        ("a = Reshape(x, rows) b = Add(a, row) y = Reshape(b, whole)", ["Reshape", "Add", "Reshape"]),
+        ("a = Reshape(x, rows) b = Softmax(a) y = Reshape(b, whole)", ["Reshape", "Softmax", "Reshape"]),
+        ("a = Reshape(x, rows) b = Tanh(a) y = Reshape(b, copied)", ["Tanh", "Reshape"]),
+        ("a = Reshape(x, rows) b = Add(a, deep) y = Reshape(b, whole)", ["Reshape", "Add", "Reshape"]),
+    ],
+)
+def test_elementwise_operators_need_no_reshape_before_them(body: str, expected: list[str]) -> None:
+    weights = {
+        "rows": np.array([-1, 4]), "whole": np.array([2, 3, 4]), "pairs": np.array([3, -1]), "copied": np.array([0, 2, 2]),
+        "half": np.float32(0.5), "row": np.arange(4, dtype="float32"), "deep": np.ones((1, 1, 1, 1), "float32"),
+    }  # fmt: skip
+    small = lab.simplify(
+        model(f"g (float[2, 3, 4] x) => (float y) {{ {body} }}", **{k: v for k, v in weights.items() if k in body})
+    )
+    assert ops(small) == expected
+    assert small.compared.is_right
+
+
 def test_a_cast_to_the_type_that_is_there_is_dropped() -> None:
     proto = model(
-        "g (float[2] x, bool[2] t) => (float[2] y) { n = Not(t) b = Cast<to = 9>(n) f = Cast<to = 1>(x) y = Where(b, f, x) }"
+        "g (float[2] x, bool[2] t) => (float[2] y) { n = Xor(t, t) b = Cast<to = 9>(n) f = Cast<to = 1>(x) y = Where(b, f, x) }"
     )
-    assert ops(lab.simplify(proto)) == ["Not", "Where"]
+    assert ops(lab.simplify(proto)) == ["Xor", "Where"]
     kept = model(
         "g (float[2] x) => (bool[2] y) { f = Cast<to = 11>(x) z = IsNaN(f) c = Cast<to = 6>(z) y = Cast<to = 9>(c) }"
     )

@@ -33,7 +33,7 @@ class NodeGraph:
     ) -> None:
         self.weights = weights
         self.outputs = set(outputs)
-        self.shapes = shapes
+        self.shapes = dict(shapes)
         self.opset = opset
         self.taken: Collection[str] = ()  # names of the graphs around this one
         self._index(nodes)
@@ -64,12 +64,17 @@ class NodeGraph:
         value = self.constant(name)
         return None if value is None or value.size != 1 else float(value.reshape(-1)[0])
 
-    def add_weight(self, hint: str, value: Array) -> str:
-        """Add a weight and return its name."""
+    def new_name(self, hint: str) -> str:
+        """Return a name that no tensor has."""
         name, number = hint, 0
         while name in self.weights or name in self.producers or name in self.taken:
             number += 1
             name = f"{hint}_{number}"
+        return name
+
+    def add_weight(self, hint: str, value: Array) -> str:
+        """Add a weight and return its name."""
+        name = self.new_name(hint)
         self.weights[name] = value
         return name
 
@@ -118,6 +123,68 @@ def _operands(node: Any) -> list[tuple[str, str]]:
 
 
 # ------------------------------------------------------------ layer norms
+def normalization(graph: NodeGraph, root: Any) -> bool:
+    """Combine the nodes of a layer norm, or of a norm by the root of the mean of squares."""
+    return layer_norm(graph, root) or rms_norm(graph, root)
+
+
+def rms_norm(graph: NodeGraph, root: Any) -> bool:
+    """`x / sqrt(mean of squares + e) * scale` along the last axes is RMSNormalization (from opset 23 on)."""
+    if root.op_type != "Mul" or graph.opset < 23:
+        return False
+    for ratio, scale in _operands(root):
+        divided = graph.producer(ratio, "Div", "Mul")
+        for x, divisor in () if divided is None else [tuple(divided.input), tuple(divided.input)[::-1]]:
+            match = _root_of_squares(graph, divided, x, divisor)
+            if match is None:
+                continue
+            axes, epsilon, nodes = match
+            sizes = graph.shapes.get(x, ())[-axes:]
+            weight = graph.constant(scale)
+            own = graph.shapes.get(scale) if weight is None else weight.shape
+            if own == sizes and all(isinstance(size, int) for size in sizes) and graph.is_private([root, *nodes], root):
+                norm = _node("RMSNormalization", [x, scale], root, axis=-axes, epsilon=epsilon)
+                graph.replace([root, *nodes], root, norm)
+                return True
+    return False
+
+
+def _root_of_squares(graph: NodeGraph, divided: Any, x: str, divisor: str) -> tuple[int, float, list[Any]] | None:
+    """Return the number of last axes, epsilon and the nodes of a division of `x` by the root of its mean of squares."""
+    nodes = [divided]
+    if divided.op_type == "Mul":
+        inverse = graph.producer(divisor, "Reciprocal")
+        if inverse is None:
+            return None
+        nodes.append(inverse)
+        divisor = inverse.input[0]
+    elif divided.input[0] != x:
+        return None
+    root = graph.producer(divisor, "Sqrt")
+    total = root and graph.producer(root.input[0], "Add")
+    for mean, added in _operands(total) if total is not None else ():
+        epsilon, spread = graph.constant(added), graph.producer(mean, "ReduceMean")
+        square = spread and graph.producer(spread.input[0], "Pow", "Mul")
+        # The norm is computed in float32.
+        if square is None or epsilon is None or epsilon.size != 1 or epsilon.dtype == np.float64:
+            continue
+        other = square.input[1]
+        is_square = square.input[0] == x and (other == x if square.op_type == "Mul" else graph.scalar(other) == 2)
+        axes = _last_axes(graph, spread)
+        if is_square and axes:
+            return axes, float(epsilon.reshape(-1)[0]), [*nodes, root, total, spread, square]
+    return None
+
+
+def _last_axes(graph: NodeGraph, node: Any) -> int:
+    """Return how many axes a mean is along, if they are the last ones and it keeps them; 0 for any other."""
+    axes, shape = graph.constant(node.input[1]) if len(node.input) > 1 else None, graph.shapes.get(node.input[0])
+    if axes is None or shape is None or attribute_value(node, "keepdims", 1) != 1:
+        return 0
+    named = sorted(int(axis) % len(shape) for axis in axes.reshape(-1))
+    return len(named) if named == [*range(len(shape) - len(named), len(shape))] else 0
+
+
 def layer_norm(graph: NodeGraph, root: Any) -> bool:
     """`(x - mean) / sqrt(mean of squares + e) * scale + shift` along the last axis is LayerNormalization."""
     if root.op_type != "Add" or graph.opset < 17:
@@ -188,11 +255,7 @@ def _deviation(graph: NodeGraph, name: str, centred: str) -> tuple[str, float, l
 
 def _along_last(graph: NodeGraph, node: Any) -> bool:
     """Whether a mean is along the last axis and keeps that axis."""
-    axes = graph.constant(node.input[1]) if len(node.input) > 1 else None
-    shape = graph.shapes.get(node.input[0])
-    if axes is None or shape is None or attribute_value(node, "keepdims", 1) != 1:
-        return False
-    return [int(axis) % len(shape) for axis in axes.reshape(-1)] == [len(shape) - 1]
+    return _last_axes(graph, node) == 1
 
 
 # ------------------------------------------------------------ GELU
@@ -375,7 +438,7 @@ def _node(op_type: str, inputs: list[str], old: Any, outputs: list[str] | None =
 
 
 RULES: dict[str, Callable[[NodeGraph, Any], bool]] = {
-    "CombineLayerNorm": layer_norm,
+    "CombineLayerNorm": normalization,
     "CombineGelu": gelu,
     "CombineParallelProducts": parallel_products,
     "CombineSumOfProducts": added_product,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.ir.expr import Expr
+from passlab.ir.types import Any
 
 _END = 2**63 - 1
 
@@ -75,4 +76,7 @@ def _dynamic(n: OnnxNode, x: Expr, starts: Expr, ends: Expr, axes: list[int], st
             else:
                 parts.append(n.constant([otherwise], "int64"))
         columns.append(n.concat(parts))
-    return n("dyn.strided_slice", x, *columns)
+    result = n("dyn.strided_slice", x, *columns)
+    # The type of the result has no sizes at all, for the bounds of an axis that is left alone are numbers like others.
+    n.builder.shapes[result] = tuple(Any() if axis in positions else dim for axis, dim in enumerate(n.shape(x)))
+    return result

@@ -22,7 +22,7 @@ from passlab.frontend.onnx.package import onnx
 from passlab.ir.expr import Constant, Expr, Var
 from passlab.ir.gc_pause import building
 from passlab.ir.types import Dim, SizeVar, TensorType
-from passlab.op.dtypes import Array
+from passlab.op.dtypes import Array, array_dtype
 
 UNROLLED = {"DynamicQuantizeLSTM", "Loop", "Scan"}
 # What a translation raises for a model whose shapes or attributes do not fit.
@@ -69,8 +69,17 @@ class Facts:
 
     def shape(self, name: str) -> tuple[Dim, ...] | None:
         """Return the sizes of a tensor: integers, a `SizeVar` for an unknown one, the same for equal ones, or `?`."""
+        expr = self.expr(name)
+        is_tensor = expr is not None and isinstance(expr.checked_type, TensorType)
+        return self._translator.builder.shape(expr) if expr is not None and is_tensor else None
+
+    def element(self, name: str) -> int:
+        """Return ONNX's number of the element type of a tensor, 0 if it is not known."""
         ty = None if (expr := self.expr(name)) is None else expr.checked_type
-        return ty.shape if isinstance(ty, TensorType) else None
+        if isinstance(ty, TensorType):
+            return int(onnx().helper.np_dtype_to_tensor_dtype(array_dtype(ty.dtype)))
+        value = self._types().get(name)
+        return 0 if value is None else int(value.type.tensor_type.elem_type)
 
     def entries(self, name: str) -> list[ShapeEntry] | None:
         """Return the elements of a computed shape, None for an unknown one."""
@@ -143,7 +152,7 @@ class Facts:
                 package.shape_inference.InferenceError,
             ):
                 graph = model.graph
-            self._inferred = {value.name: value for value in (*graph.value_info, *graph.output)}
+            self._inferred = {value.name: value for value in (*graph.value_info, *graph.output, *graph.input)}
         return self._inferred
 
     def _check_nodes(self) -> None:

@@ -82,7 +82,12 @@ class ModelGraph(NodeGraph):
         expr = self.facts.expr(name)
         ty = expr.checked_type if expr is not None else None
         if not isinstance(ty, TensorType):
-            return package.ValueInfoProto(name=name)
+            element = self.facts.element(name)
+            return (
+                package.helper.make_tensor_value_info(name, element, None)
+                if element
+                else package.ValueInfoProto(name=name)
+            )
         element = package.helper.np_dtype_to_tensor_dtype(array_dtype(ty.dtype))
         sizes = [
             dim if isinstance(dim, int) else f"size {id(dim)}" if isinstance(dim, SizeVar) else None for dim in ty.shape

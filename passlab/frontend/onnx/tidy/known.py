@@ -12,12 +12,10 @@ from passlab.frontend.onnx.layers import RANDOM
 from passlab.frontend.onnx.package import onnx
 from passlab.frontend.onnx.tensors import array_of
 from passlab.frontend.onnx.tidy.graph import ModelGraph, attributes_key
-from passlab.ir.types import SizeVar, TensorType
-from passlab.op.dtypes import Array, array_dtype
+from passlab.ir.types import SizeVar
+from passlab.op.dtypes import Array
 
 SMALL = 4096  # bytes of a constant that is computed in any case
-# Their results are bool.
-TRUTHS = ("And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "Or", "Xor")
 # Weights are stored in few bits before these operators, which make floats of them.
 WIDENING = {"DequantizeLinear", "MatMulNBits", "DequantizeBFP", "Cast"}
 
@@ -109,7 +107,7 @@ def drop_copies(graph: ModelGraph) -> bool:
         expr = graph.facts.expr(result)
         for name in node.input:
             is_copy = node.op_type == "Identity" or (expr is not None and graph.facts.expr(name) is expr)
-            is_copy = is_copy or (node.op_type == "Cast" and _element(graph, name) == attribute_value(node, "to"))
+            is_copy = is_copy or _casts_to_own(graph, node, name)
             if (
                 name
                 and is_copy
@@ -124,12 +122,12 @@ def drop_copies(graph: ModelGraph) -> bool:
     return False
 
 
-def _element(graph: ModelGraph, name: str) -> int:
-    """Return ONNX's number of the element type of a tensor, 0 if it is not known."""
-    package, expr = onnx(), graph.facts.expr(name)
-    if expr is not None and isinstance(ty := expr.checked_type, TensorType):
-        return int(package.helper.np_dtype_to_tensor_dtype(array_dtype(ty.dtype)))
-    return int(package.TensorProto.BOOL) if graph.producer(name, *TRUTHS) is not None else 0
+def _casts_to_own(graph: ModelGraph, node: Any, name: str) -> bool:
+    """Whether a cast makes of a tensor the element type that it has."""
+    if node.op_type not in ("Cast", "CastLike") or node.domain or name != node.input[0]:
+        return False
+    other = attribute_value(node, "to") if node.op_type == "Cast" else graph.facts.element(node.input[1])
+    return bool(other) and graph.facts.element(name) == other
 
 
 def _is_read(graph: ModelGraph, names: Any) -> bool:

@@ -14,10 +14,11 @@ import numpy as np
 from passlab.frontend.onnx.export.combining import NodeGraph
 from passlab.frontend.onnx.export.protos import attribute_value
 from passlab.frontend.onnx.package import onnx
+from passlab.frontend.onnx.tidy.elementwise import ORDER_KEPT, compute_before_reshape
+from passlab.frontend.onnx.tidy.unchanged import keeps_shape, slice_bounds, unchanged
 from passlab.ir.types import ANY
 from passlab.op.dtypes import Array
 
-ORDER_KEPT = {"Flatten", "Reshape", "Squeeze", "Unsqueeze"}  # nodes that keep the order of the elements
 SCALED = ("Conv", "ConvTranspose", "Gemm")
 
 
@@ -147,7 +148,7 @@ def fold_scale_before(graph: NodeGraph, root: Any) -> bool:
         return False  # a second copy of the weight costs more than the multiplication
     for data, other in [tuple(before.input), tuple(before.input)[::-1]][: 1 if before.op_type == "Div" else 2]:
         value = graph.constant(other)
-        if value is None or value.size != 1 or not _keeps_shape(graph, data, value):
+        if value is None or value.size != 1 or not keeps_shape(graph, data, value):
             continue
         factor = float(value.reshape(-1)[0])
         if before.op_type == "Div":
@@ -163,27 +164,38 @@ def fold_scale_before(graph: NodeGraph, root: Any) -> bool:
     return False
 
 
+NEUTRAL: dict[str, Any] = {
+    **dict.fromkeys(("Add", "BitShift", "BitwiseOr", "BitwiseXor", "Sub"), 0),
+    **dict.fromkeys(("Div", "Mul", "Pow"), 1),
+    **dict.fromkeys(("Or", "Xor"), False),
+    "And": True,
+    "BitwiseAnd": -1,
+}
+ONE_SIDED = {"BitShift", "Div", "Pow", "Sub"}
+
+
 def drop_neutral(graph: NodeGraph, root: Any) -> bool:
-    """Drop the addition of 0 and the multiplication by 1."""
-    neutral = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}.get(root.op_type)
+    """Drop the addition of 0, the multiplication by 1, and other operators with an operand that changes nothing."""
+    neutral = NEUTRAL.get(root.op_type)
     if neutral is None or len(root.input) != 2 or graph.opset < 7:
         return False
     sides = [tuple(root.input), tuple(root.input)[::-1]]
-    for data, other in sides[: 2 if root.op_type in ("Add", "Mul") else 1]:
+    for data, other in sides[: 1 if root.op_type in ONE_SIDED else 2]:
         value = graph.constant(other)
         if value is None or not (value == neutral).all() or data in graph.weights:
             continue
         # An output keeps its name, and an input its own.
-        if _keeps_shape(graph, data, value) and (root.output[0] not in graph.outputs or data in graph.producers):
+        if keeps_shape(graph, data, value) and (root.output[0] not in graph.outputs or data in graph.producers):
             return graph.same(root, data)
     return False
 
 
-def _keeps_shape(graph: NodeGraph, data: str, value: Array) -> bool:
-    """Whether a tensor has the same shape when it is combined with a constant."""
-    sizes = graph.shapes.get(data, ())
-    own = sizes[len(sizes) - value.ndim :]
-    return len(own) == value.ndim and all(size in (1, dim) for size, dim in zip(value.shape, own, strict=True))
+def drop_unchanged(graph: NodeGraph, root: Any) -> bool:
+    """Drop a node that returns an operand unchanged."""
+    source = unchanged(graph, root)
+    if source is None or (root.output[0] in graph.outputs and source not in graph.producers):
+        return False
+    return graph.same(root, source)
 
 
 # ---------------------------------------------------------------- first states of recurrent layers
@@ -473,8 +485,8 @@ def join_parts(graph: NodeGraph, root: Any) -> bool:
         return False
     axis, inputs = attribute_value(root, "axis", 1), list(root.input)
     for at, name in enumerate(inputs):
-        value, inner = graph.constant(name), graph.producer(name, "Concat")
-        if value is not None and value.shape == (0,):
+        inner = graph.producer(name, "Concat")
+        if _is_empty(graph, name, axis):
             new = [*inputs[:at], *inputs[at + 1 :]]
         elif inner is not None and attribute_value(inner, "axis", 1) == axis and graph.is_private([root, inner], root):
             new = [*inputs[:at], *inner.input, *inputs[at + 1 :]]
@@ -489,6 +501,13 @@ def join_parts(graph: NodeGraph, root: Any) -> bool:
         graph.reindex()
         return graph.same(root, new[0]) if len(new) == 1 else True
     return False
+
+
+def _is_empty(graph: NodeGraph, name: str, axis: int) -> bool:
+    """Whether a part of a Concat has no elements, and the other parts have all sizes of the result."""
+    value = graph.constant(name)
+    sizes: Any = graph.shapes.get(name, ()) if value is None else value.shape
+    return bool(-len(sizes) <= axis < len(sizes) and sizes[axis] == 0)
 
 
 def _gathered(graph: NodeGraph, root: Any, at: int) -> str | None:
@@ -521,7 +540,7 @@ def decide_comparison(graph: NodeGraph, root: Any) -> bool:
         value = graph.constant(other)
         if value is None or not (value < 0).all() or not graph.producer(sizes, "Shape"):
             continue
-        (length,) = graph.shapes[sizes] if _keeps_shape(graph, sizes, value) else (None,)
+        (length,) = graph.shapes[sizes] if keeps_shape(graph, sizes, value) else (None,)
         if isinstance(length, int):
             graph.weights[root.output[0]] = np.zeros(length, bool)
             graph.replace([root], root)
@@ -542,6 +561,19 @@ def choose_operand(graph: NodeGraph, root: Any) -> bool:
     if np.broadcast_shapes(sizes, rest, condition.shape) != tuple(sizes):  # type: ignore[arg-type]
         return False
     return graph.same(root, chosen)
+
+
+def choose_without_not(graph: NodeGraph, root: Any) -> bool:
+    """Let a Where by a negated condition choose the other way round."""
+    negation = graph.producer(root.input[0], "Not") if root.op_type == "Where" and len(root.input) == 3 else None
+    if negation is None or not graph.is_private([root, negation], root):
+        return False
+    new = onnx().NodeProto()
+    new.CopyFrom(root)
+    del new.input[:]
+    new.input.extend([negation.input[0], root.input[2], root.input[1]])
+    graph.replace([root, negation], root, new)
+    return True
 
 
 def gather_kept_axis(graph: NodeGraph, root: Any) -> bool:
@@ -569,7 +601,7 @@ def join_slices(graph: NodeGraph, root: Any) -> bool:
     inner = graph.producer(root.input[0], "Slice") if root.op_type == "Slice" and graph.opset >= 10 else None
     if inner is None:
         return False
-    first, second = (_bounds(graph, node) for node in (inner, root))
+    first, second = (slice_bounds(graph, node) for node in (inner, root))
     if first is None or second is None:
         return False
     joined = dict(first)
@@ -595,25 +627,6 @@ def join_slices(graph: NodeGraph, root: Any) -> bool:
     return True
 
 
-def _bounds(graph: NodeGraph, node: Any) -> dict[int, tuple[int, int, int]] | None:
-    """Return start, end and step by axis counted from 0, None if one of them is not a constant."""
-    values = [graph.constant(name) if name else None for name in node.input[1:]]
-    if len(values) < 2 or values[0] is None or values[1] is None:
-        return None
-    if any(value is None for value, name in zip(values, node.input[1:], strict=True) if name):
-        return None
-    starts, ends = values[0].reshape(-1).tolist(), values[1].reshape(-1).tolist()
-    axes = values[2].reshape(-1).tolist() if len(values) > 2 and values[2] is not None else list(range(len(starts)))
-    steps = values[3].reshape(-1).tolist() if len(values) > 3 and values[3] is not None else [1] * len(starts)
-    rank = len(graph.shapes.get(node.input[0], ()))
-    if any(axis < 0 for axis in axes) and not rank:
-        return None
-    return {
-        axis % rank if rank else axis: bound
-        for axis, bound in zip(axes, zip(starts, ends, steps, strict=True), strict=True)
-    }
-
-
 Rule = Callable[[NodeGraph, Any], bool]
 # By the pass of Relay that does the same: disabling that pass disables the rules.
 RULES: dict[str, tuple[Rule, ...]] = {
@@ -627,12 +640,14 @@ RULES: dict[str, tuple[Rule, ...]] = {
         join_slices,
         join_parts,
         drop_neutral,
+        drop_unchanged,
         drop_zero_states,
         gather_kept_axis,
         decide_comparison,
         choose_operand,
+        choose_without_not,
     ),
-    "CombineReshapes": (join_reshapes, drop_reshape),
+    "CombineReshapes": (join_reshapes, compute_before_reshape, drop_reshape),
 }
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from passlab.frontend.onnx.export.combining import RULES as COMBINATIONS
 from passlab.frontend.onnx.export.combining import combine
-from passlab.frontend.onnx.export.protos import names_read
+from passlab.frontend.onnx.export.protos import attribute_value, names_read
 from passlab.frontend.onnx.package import onnx
 from passlab.frontend.onnx.tidy.facts import UNFIT
 from passlab.frontend.onnx.tidy.graph import ModelGraph
@@ -89,8 +89,9 @@ def _tidied(model: Any, disabled: Collection[str], limit: int) -> Tidied:
     todo: list[tuple[ModelGraph, Any, set[str]]] = [(graph, graph.nodes, graph.names())]
     while todo:
         outer, nodes, names = todo.pop()
-        for body in [attribute.g for node in nodes for attribute in node.attribute if attribute.HasField("g")]:
-            inner = _inside(outer, body, names)
+        bodies = [(node, attribute.g) for node in nodes for attribute in node.attribute if attribute.HasField("g")]
+        for node, body in bodies:
+            inner = _inside(outer, node, body, names)
             until_done(inner)
             small = inner.to_model().graph
             for field in ("node", "initializer", "value_info"):
@@ -100,13 +101,14 @@ def _tidied(model: Any, disabled: Collection[str], limit: int) -> Tidied:
     return Tidied(graph.to_model(), changes)
 
 
-def _inside(outer: ModelGraph, body: Any, names: set[str]) -> ModelGraph:
+def _inside(outer: ModelGraph, node: Any, body: Any, names: set[str]) -> ModelGraph:
     """Return a branch, or the body of a loop, as a graph of its own, whose inputs are the tensors that it reads."""
     model = onnx().ModelProto()
     model.opset_import.extend(outer.model.opset_import)
     model.functions.extend(outer.model.functions)
     model.ir_version = outer.model.ir_version
     model.graph.CopyFrom(body)
+    _describe_inputs(outer, node, model.graph)
     own = {name for node in body.node for name in node.output}
     own.update(value.name for value in (*body.input, *body.initializer))
     read = dict.fromkeys(name for node in body.node for name in names_read(node) if name and name not in own)
@@ -115,6 +117,27 @@ def _inside(outer: ModelGraph, body: Any, names: set[str]) -> ModelGraph:
     inner = ModelGraph(model, weights)
     inner.taken = names
     return inner
+
+
+def _describe_inputs(outer: ModelGraph, node: Any, body: Any) -> None:
+    """Give the inputs of a body without a type what is known of the tensors that they are, or are parts of."""
+    given = list(node.input)
+    states = len(given)
+    if node.op_type == "Scan":
+        states -= attribute_value(node, "num_scan_inputs", 0)
+    if node.op_type not in ("Loop", "Scan") or outer.opset < 9 or len(given) != len(body.input):
+        return
+    axes = attribute_value(node, "scan_input_axes") or [0] * (len(given) - states)
+    for at, (name, value) in enumerate(zip(given, body.input, strict=True)):
+        if value.type.WhichOneof("value") or not name:
+            continue
+        known = outer.described(name)
+        tensor = known.type.tensor_type
+        if node.op_type == "Loop" and at > 1:
+            tensor.ClearField("shape")  # a state may be larger after each step
+        elif at >= states and tensor.HasField("shape"):
+            del tensor.shape.dim[axes[at - states]]
+        value.type.CopyFrom(known.type)
 
 
 def _round(graph: ModelGraph, disabled: Collection[str], limit: int, changes: dict[str, Any]) -> bool:
