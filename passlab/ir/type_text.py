@@ -76,7 +76,7 @@ def _type_parts(ty: Type) -> list[Type | str]:
         case RefType(value=value):
             return ["ref(", value, ")"]
         case TypeCall(func=func, args=args):
-            return [func, "[", *commas(args), "]"]
+            return [func, "[", *commas(args), "]"] if args else [func]
         case TypeRelation(name=name, args=args):
             return [f"{name}(", *commas(args), ")"]
         case _:

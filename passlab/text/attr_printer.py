@@ -305,8 +305,8 @@ class TypePrinter:
                 return ["(", *commas(fields), ",)" if len(fields) == 1 else ")"]
             case FuncType():
                 return _function_parts(ty, "")
-            case TypeCall(func=func, args=args):
-                return [func, "[", *commas(args), "]"]
+            case TypeCall(func=func, args=args):  # `Shape[]`, as TVM prints it, and `Shape` are the same type
+                return [func, "[", *commas(args), "]"] if args else [func]
             case RefType(value=value):
                 return ["ref(", value, ")"]
             case GlobalTypeVar(name_hint=name):

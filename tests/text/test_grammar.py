@@ -107,9 +107,10 @@ TYPES = {
     "(int32, bool)": "(int32, bool)",
     "fn () -> ()": "fn () -> ()",
     "fn [A](A, ref(A)) -> fn (A) -> A": "fn [A](A, ref(A)) -> fn (A) -> A",
-    "Box": "Box[]",
-    "Box[]": "Box[]",
-    "Pair[int32, Box]": "Pair[int32, Box[]]",
+    "Box": "Box",
+    "Box[]": "Box",
+    "Pair[int32, Box]": "Pair[int32, Box]",
+    "Pair[int32, Box[]]": "Pair[int32, Box]",
 }
 
 
@@ -141,7 +142,7 @@ def test_a_graph_temporary_is_one_node_and_a_let_is_a_binding() -> None:
 MODULE = """\
 type Color {
   Blue,
-  Red(int32, Color[]),
+  Red(int32, Color),
 }
 
 extern type Handle

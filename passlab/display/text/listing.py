@@ -281,7 +281,7 @@ def _short_type(type_: Type, depth: int) -> str:
         return f"({'; '.join(fields)})"
     if isinstance(type_, FuncType):
         return ""
-    text = visible(str(type_)).replace("[]", "")  # a data type without parameters is `Shape`, as it was written
+    text = visible(str(type_))
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -9,7 +9,7 @@ before:
 after:
     extern type Storage
     def @main(%x: Tensor[(2), float32]) {
-      let %storage_0: Storage[] = memory.alloc_storage(8i64, meta[relay.Constant][0], 64i64, virtual_device=None);
+      let %storage_0: Storage = memory.alloc_storage(8i64, meta[relay.Constant][0], 64i64, virtual_device=None);
       let %tensor_0 = memory.alloc_tensor(%storage_0, 0i64, meta[relay.Constant][0],
         const_shape=meta[relay.Constant][0], assert_shape=[2]);
       let %called_0: () = vm.invoke_tvm_op(@fused_exp, (%x,), (%tensor_0,));

@@ -3,8 +3,8 @@
 before:
     extern type Storage
     def @main(%x: Tensor[(2), float32]) {
-      let %s: Storage[] = memory.alloc_storage(8i64, reshape(2i64, newshape=[1]), 64i64, virtual_device=None);
-      let %t: Storage[] = memory.alloc_storage(8i64, reshape(2i64, newshape=[1]), 64i64, virtual_device=None);
+      let %s: Storage = memory.alloc_storage(8i64, reshape(2i64, newshape=[1]), 64i64, virtual_device=None);
+      let %t: Storage = memory.alloc_storage(8i64, reshape(2i64, newshape=[1]), 64i64, virtual_device=None);
       let %a = memory.alloc_tensor(%s, 0i64, reshape(2i64, newshape=[1]), const_shape=None, assert_shape=[2]);
       let %b = memory.alloc_tensor(%t, 0i64, reshape(2i64, newshape=[1]), const_shape=None, assert_shape=[2]);
       (%a, %b)
@@ -12,7 +12,7 @@ before:
 after:
     extern type Storage
     def @main(%x: Tensor[(2), float32]) {
-      let %region_0: Storage[] = memory.alloc_storage(72i64, meta[relay.Constant][0], 64i64, virtual_device=None);
+      let %region_0: Storage = memory.alloc_storage(72i64, meta[relay.Constant][0], 64i64, virtual_device=None);
       let %a = memory.alloc_tensor(%region_0, 0i64, reshape(2i64, newshape=[1]), const_shape=None, assert_shape=[2]);
       let %b = memory.alloc_tensor(%region_0, 64i64, reshape(2i64, newshape=[1]), const_shape=None, assert_shape=[2]);
       (%a, %b)
@@ -27,8 +27,8 @@ after:
 keep:
     extern type Storage
     def @main(%n: int64) {
-      let %s: Storage[] = memory.alloc_storage(%n, reshape(%n, newshape=[1]), 64i64, virtual_device=None);
-      let %t: Storage[] = memory.alloc_storage(%n, reshape(%n, newshape=[1]), 64i64, virtual_device=None);
+      let %s: Storage = memory.alloc_storage(%n, reshape(%n, newshape=[1]), 64i64, virtual_device=None);
+      let %t: Storage = memory.alloc_storage(%n, reshape(%n, newshape=[1]), 64i64, virtual_device=None);
       let %a = memory.alloc_tensor(%s, 0i64, reshape(2i64, newshape=[1]), const_shape=None, assert_shape=[2]);
       let %b = memory.alloc_tensor(%t, 0i64, reshape(2i64, newshape=[1]), const_shape=None, assert_shape=[2]);
       (%a, %b)
