@@ -15,6 +15,7 @@ HUES = {
     "teal": "#1e828c",
     "green": "#2d874b",
     "amber": "#a46a12",
+    "olive": "#77801a",
     "rust": "#c15729",
     "pink": "#c2408f",
     "red": "#d04551",

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 import passlab
-from passlab.display import recording_view
+from passlab.display import graph_view, recording_view
 from passlab.display.pages.page import write
 from passlab.display.pages.scripts import WEB
 from passlab.notebook.widgets import show
@@ -79,6 +79,19 @@ def test_commands_are_found_by_name_in_every_mode_and_hints_go_away(chrome: Brow
             page.keyboard.press(key)
             expect(page.locator(".pl-compare")).to_be_visible()
             check(page.evaluate(_CHECK))
+
+
+@pytest.mark.parametrize("width", [600, 1000, 1400])
+def test_hints_cover_nothing(width: int, chrome: Browser):
+    with widget_page(show(graph_view(passlab.parse(PROGRAM))), chrome, size=(width, 900)) as (page, _):
+        hints, view = page.locator(".pl-hints").bounding_box(), page.locator(".passlab").bounding_box()
+        assert hints is not None
+        assert view is not None
+        assert hints["width"] > view["width"] - 4
+        for look in (".pl-tools", ".pl-canvas"):
+            box = page.locator(look).bounding_box()
+            assert box is not None
+            assert box["y"] + box["height"] <= hints["y"] + 1
 
 
 def test_a_view_goes_over_the_whole_window_and_back(chrome: Browser):

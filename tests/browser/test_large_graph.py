@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from passlab.display import graph_view
+import passlab
+from passlab.display import graph_view, recording_view
 from passlab.notebook.widgets import show
+from passlab.testing import resnet
 from tests.browser.lab_page import browser
 from tests.browser.widget_page import tell, widget_page
 from tests.display.test_layered import knot
@@ -54,6 +57,20 @@ def test_a_large_graph_is_drawn_in_slices_and_in_detail_where_one_looks(chromium
         )
         page.locator(".pl-find").press("Enter")
         expect(page.locator(".pl-box.pl-selected-box")).to_contain_text("maximum")
+
+
+def test_what_a_pass_changed_is_seen_from_afar(chromium: Path) -> None:
+    rec = passlab.record(resnet.get_workload(num_layers=50)[0], "SimplifyInference", 4)
+    with browser(chromium) as chrome, widget_page(show(recording_view(rec)), chrome, (960, 800)) as (page, _):
+        page.keyboard.press("3")
+        page.wait_for_selector(".pl-far .pl-box.pl-added")
+        fill = "box => getComputedStyle(box.firstElementChild).fill"
+        added = {page.locator(".pl-box.pl-added").nth(at).evaluate(fill) for at in range(0, 40, 8)}
+        assert len(added) == 1  # of whatever family
+        kept = page.locator(".pl-box.pl-family-1:not(.pl-added, .pl-changed)").first.evaluate(fill)
+        assert added != {kept}
+        red, green, blue = (float(number) for number in re.findall(r"[\d.]+", added.pop())[-3:])
+        assert green > 1.3 * max(red, blue)
 
 
 def test_a_drawing_that_is_saved_has_every_detail(chromium: Path) -> None:

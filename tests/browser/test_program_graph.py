@@ -50,11 +50,26 @@ def test_all_text_is_equally_large_at_every_zoom(chrome: Browser, width: int) ->
             assert sizes.pop() >= LEAST
 
 
-def test_a_map_is_shown_where_there_is_room_for_it(chrome: Browser) -> None:
+def test_a_map_is_shown_to_a_reader_who_moves_where_there_is_room_for_it(chrome: Browser) -> None:
     for width, is_shown in ((600, False), (1400, True)):
         with program_page(chrome, (width, 900)) as (page, _):
             expect(page.locator(".pl-card-of")).to_have_count(19)
+            expect(page.locator(".pl-minimap")).to_be_hidden()  # it covers no card of the first picture
+            page.keyboard.press("+")
             expect(page.locator(".pl-minimap")).to_be_visible(visible=is_shown)
+            page.keyboard.press("0")
+            expect(page.locator(".pl-minimap")).to_be_hidden()
+
+
+def test_the_result_of_a_folded_function_is_whole_and_no_name_of_a_type_is_cut(chrome: Browser) -> None:
+    with program_page(chrome, (953, 900)) as (page, _):
+        signatures = page.locator(".pl-card-folded .pl-card-facts").all_text_contents()[::2]
+    assert len(signatures) > 3
+    for signature in signatures:
+        assert " → " in signature
+        assert not signature.endswith("…")
+        params = signature.partition(" → ")[0].removeprefix("(").removesuffix(")")
+        assert params.endswith("…") <= (params == "…" or params.endswith(", …")), signature
 
 
 @pytest.mark.parametrize("layers", [18, 50])

@@ -239,6 +239,8 @@ def test_pictures_widgets_and_legends_have_one_colour_for_each_family():
     assert tuple(re.findall(r'"(\w+)"', script.partition("FAMILIES = [")[2].partition("]")[0])) == FAMILIES
     styles = (WEB / "graphs.css").read_text()
     assert tuple(re.findall(r"\.pl-family-\d \{ --pl-kind: var\(--pl-(\w+)\)", styles)) == HUE_OF[1:]
+    assert ".pl-is-call, .pl-is-function, .pl-is-definition { --pl-kind: var(--pl-teal); }" in styles
+    assert "teal" not in HUE_OF  # which is the colour of functions and of their calls
     text = "def @main(%x: Tensor[(1, 4), float32], %w: Tensor[(4, 4), float32]) { nn.relu(nn.dense(%x, %w)) }"
     view = graph_view(transform.InferType()(passlab.parse(text)))
     drawing, static = view.svg(), view.html()

@@ -12,7 +12,7 @@ from passlab.ir.op import Op
 # The heaviest first, after `other`; the scripts name and colour them in the same order.
 FAMILIES = ("other", "heavy", "pooling", "normalisation", "activation", "arithmetic", "movement", "reduction")
 LAYERS = (1, 2)  # by these operators a layer is named
-HUE_OF = ("muted", "blue", "rust", "teal", "green", "amber", "violet", "red")
+HUE_OF = ("muted", "blue", "rust", "olive", "green", "amber", "violet", "red")
 # Movement comes before activation: `expand_dims` has the word `exp` in it.
 _WORDS = (
     ("heavy", ("conv", "dense", "matmul", "einsum", "attention", "recurrent", "lstm", "sparse_dense")),

@@ -35,7 +35,7 @@ from passlab.errors import PasslabError, visible
 from passlab.infer.order import strongly_connected
 from passlab.ir.expr import Call, Expr, Function, RefCreate, RefRead, RefWrite
 from passlab.ir.module import IRModule
-from passlab.ir.types import FuncType, Type
+from passlab.ir.types import FuncType, TupleType, Type
 
 FOLD_BOXES = 40  # boxes above which an inner frame starts folded
 LONG = 24  # boxes of a function above which it is drawn in blocks and columns
@@ -244,20 +244,35 @@ def _recursive(calls: Sequence[Sequence[int]]) -> set[int]:
 
 
 def _signature(function: Expr) -> str:
-    """The types of a function; its parameters are cut if they are long, its result never."""
+    """The types of a function; parameters that find no room are left out, its result never is."""
     if not isinstance(function, Function):
         return ""
     result = _brief(function.ret_type or getattr(function.checked_type_, "ret_type", None))
-    params = ", ".join(_brief(param.type_annotation or param.checked_type_) for param in function.params)
-    room = max(4, SIGNATURE - len("() → ") - len(result))
-    return f"({params if len(params) <= room else f'{params[: room - 1]}…'}) → {result}"
+    params = [_brief(param.type_annotation or param.checked_type_) for param in function.params]
+    room = SIGNATURE - len("() → ") - len(result)
+    shown = params
+    while shown and len(", ".join(shown)) > room:
+        shown = [*shown[: len(shown) - 1 - (shown[-1] == "…")], "…"]
+        if shown == ["…"]:
+            break
+    return f"({', '.join(shown)}) → {result}"
 
 
 def _brief(type_: Type | None) -> str:
+    if isinstance(type_, TupleType):
+        fields = [_brief_part(field) for field in type_.fields[:4]]
+        return f"({', '.join(fields)}{', …' if len(type_.fields) > len(fields) else ',' * (len(fields) == 1)})"
+    return _brief_part(type_)
+
+
+def _brief_part(type_: Type | None) -> str:
+    """A type without its parameters and without `float32`; of a tuple in a tuple, that it is one."""
     if type_ is None:
         return "?"
     if isinstance(type_, FuncType):
         return "fn"
+    if isinstance(type_, TupleType):
+        return "(…)" if type_.fields else "()"
     text = short_type(type_)
     return text.partition("[")[0] if text[:1].isalpha() else text.removesuffix(" float32")
 

@@ -39,11 +39,11 @@ export class Colours {
 
   /** Name each colour of the boxes. */
   explain() {
-    const present = new Set(this.boxes.map((box) => (this.name === "kind" ? `is-${box[2]}` : `family-${box[8]}`)));
+    const present = new Set(this.boxes.flatMap((box) => [`is-${box[2]}`, `family-${box[8]}`]));
     const named =
       this.name === "kind"
         ? Object.entries(KINDS).map(([kind, name]) => [`is-${kind}`, name])
-        : FAMILIES.map((name, number) => [`family-${number}`, name]).slice(1);
+        : [...FAMILIES.map((name, number) => [`family-${number}`, name]).slice(1), ["is-call", "call"]];
     const shown = FIXED.includes(this.name) ? named.filter(([kind]) => present.has(kind)) : [];
     this.legend.replaceChildren(...shown.map(([kind, name]) => el("span", "", el("i", `pl-${kind}`), name)));
     this.legend.hidden = !shown.length;

@@ -151,7 +151,6 @@ export class GraphPane {
     if (!clientWidth || !this.data) return;
     [this.width, this.height] = [clientWidth, clientHeight];
     this.element.style.setProperty("--pl-tools", `${this.tools.offsetHeight}px`);
-    this.map.element.classList.toggle("pl-hidden", clientWidth < MAP_WIDTH);
     const [width, height] = this.fittedSize ?? [0, 0],
       isOther = Math.abs(width - clientWidth) > 60 || (this.isInitial && Math.abs(height - clientHeight) > 60);
     if (!this.sheet || isOther) return this.arrange(() => this.keep(null));
@@ -466,6 +465,7 @@ export class GraphPane {
       camera = Camera.fitting(whole, { width, height: top }, MARGIN);
     this.place(camera);
     this.isInitial = true;
+    this.drawView();
   }
 
   /** Show all boxes, laid out anew if the canvas has another size by now. */
@@ -500,6 +500,7 @@ export class GraphPane {
       }
     }
     this.isInitial = true;
+    this.drawView();
   }
 
   /** Scroll a graph that has the focus, as far as it goes. @param {WheelEvent} event */
@@ -574,6 +575,8 @@ export class GraphPane {
 
   drawView() {
     const { x, y, scale } = this.camera;
+    // A map is for finding the way. At first it would only cover boxes, and on a small canvas it always would.
+    this.map.element.classList.toggle("pl-hidden", this.isInitial || this.width < MAP_WIDTH);
     if (this.sheet) this.map.move(-x / scale, -y / scale, this.width / scale, this.height / scale);
   }
 
