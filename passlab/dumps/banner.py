@@ -8,9 +8,6 @@ from passlab.dumps.source import DumpSource, Excerpt
 
 MODULE, UNIT, FRAGMENT, DIFF, NONE = "module", "unit", "fragment", "diff", "none"  # scopes of a body
 
-# A stream with at most so many different passes may be one of a few chosen ones (`-print-after=PASS,PASS`).
-CHOSEN = 6
-
 
 @dataclass(slots=True)
 class Banner:
@@ -58,6 +55,7 @@ class Scan:
     notes: list[str] = field(default_factory=list)
     says_all: bool = False  # every pass is in the dump, with its verdict
     may_be_quiet: bool = False  # the dump may contain only passes that changed something
-    is_partial: bool = False  # the dump contains only a few selected passes
+    is_partial: bool = False  # a pass that is not in the dump may have made a change
+    is_list: bool = False  # because the dump may contain only passes that somebody listed
     is_mixed: bool = False  # the headings of several compilers that ran at the same time alternate
     is_live: bool = False  # a host gave the programs, so that nothing else is in their texts

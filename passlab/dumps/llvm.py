@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from passlab.dumps.banner import CHOSEN, DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
+from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
+from passlab.dumps.chosen import lists_passes_of_llvm
 from passlab.dumps.extents import begin_of_llvm, is_diff
 from passlab.dumps.source import LONGEST_LINE, PEEK, DumpSource, FileSource, decode, find_lines, without_colours
 
@@ -35,11 +36,6 @@ _MANAGER = re.compile(
     r"PassManager<|\w*PassAdaptor\b|ExtraLoopPassManager|DevirtSCCRepeatedPass|ModuleInlinerWrapperPass"
 )
 FEW = 3  # passes that begin before others have ended, as those of one compiler do not
-# Passes that every compilation begins or ends with: a dump with one of them is none of a few chosen passes.
-_FRAME = re.compile(
-    r"PrintModulePass|BitcodeWriterPass|AnnotationRemarksPass|.*[Vv]erif|Free MachineFunction|.*Assembly Printer"
-    r"|Annotation2Metadata|ForceFunctionAttrs|Pre-ISel Intrinsic Lowering|Expand (?:large div|Atomic)"
-)
 _MODULE_ID = re.compile(rb"; ModuleID = '([^\n]*)'")
 _BEHIND = re.compile(rb":?(?: \(function: [^\n]*\))?:?\s*")  # what stands behind the stars of a heading
 _NEXT = re.compile(rb"\*\*\* IR (?:Dump (?:At Start|Before|After)|Pass|Deleted After) [^\n]*\*\*\*")
@@ -148,7 +144,8 @@ def scan_stream(source: DumpSource) -> Scan:
     _mark_diffs(banners)
     says_all = says_all or any(banner.scope == DIFF for banner in banners)
     scan = Scan([banner for banner in banners if banner.status != "manager"], says_all=says_all, may_be_quiet=bare)
-    scan.is_partial = _is_partial(scan)
+    scan.is_list = not says_all and lists_passes_of_llvm(scan.banners)
+    scan.is_partial = scan.is_list or (not says_all and _hides_functions(scan.banners))
     scan.is_mixed = _is_mixed(banners, programs)
     _open_hidden(scan.banners)
     return scan
@@ -204,15 +201,6 @@ def _name_programs(banners: list[Banner], programs: list[tuple[int, str]]) -> No
         end = runs[at + 1][0] if at + 1 < len(runs) else len(banners)
         for banner in banners[start if at else 0 : end]:
             banner.phase = f"{name} ({earlier + 1})" if earlier else name
-
-
-def _is_partial(scan: Scan) -> bool:
-    """Whether a stream may leave out passes: it has a few chosen ones, or none on some functions."""
-    names = {banner.name for banner in scan.banners}
-    if scan.says_all:
-        return False
-    is_list = len(names) <= CHOSEN and not any(_FRAME.match(name) for name in names)
-    return is_list or _hides_functions(scan.banners)
 
 
 def _hides_functions(banners: list[Banner]) -> bool:

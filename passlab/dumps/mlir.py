@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from passlab.dumps.banner import CHOSEN, MODULE, UNIT, Banner, Scan
+from passlab.dumps.banner import MODULE, UNIT, Banner, Scan
+from passlab.dumps.chosen import lists_passes_of_mlir
 from passlab.dumps.extents import root_operation
 from passlab.dumps.source import DumpSource, FileSource, decode, find_lines
 
@@ -100,9 +101,8 @@ def scan_of(banners: list[Banner]) -> Scan:
     if all(banner.when == "before" and banner.scope == MODULE for banner in banners):
         _name_programs(banners)
     afters = all(banner.when == "after" for banner in banners)
-    one_side = len({banner.when for banner in banners}) == 1 and len(banners) > 1
-    is_list = one_side and len({banner.name for banner in banners}) <= CHOSEN
-    return Scan(banners, may_be_quiet=afters, is_partial=is_list)
+    is_list = lists_passes_of_mlir(banners)
+    return Scan(banners, may_be_quiet=afters, is_partial=is_list, is_list=is_list)
 
 
 _USED_SYMBOL = re.compile(rb'@("[^"\n]*"|[\w.$-]+)')

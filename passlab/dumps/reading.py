@@ -22,6 +22,7 @@ from passlab.atomic_file import checked_path
 from passlab.dumps import folders, iree, llvm, mlir, stages, torch, triton, xla
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, NONE, Banner, Scan
+from passlab.dumps.chosen import is_short
 from passlab.dumps.doubts import doubt_equal_texts, doubt_left_out, doubt_mixed, doubt_texts, is_only_changes
 from passlab.dumps.extents import extent_of, root_operation
 from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, TORCH, Language
@@ -640,19 +641,18 @@ def _assembly(chosen: Format, scan: Scan) -> Assembly:
     # What a dump proves about passes that it does not show depends on the options it was printed with.
     if scan.says_all:
         traits = Traits(says_changes=True)
-    elif chosen.name in ("llvm", "mlir") and scan.banners and _whole_programs(scan):
+    elif chosen.name in ("llvm", "mlir") and not scan.is_list and scan.banners and _whole_programs(scan):
         traits = replace(traits, assumes_first=True)
     elif any(banner.when == "before" for banner in scan.banners):
         begins_only = all(banner.when == "before" for banner in scan.banners)
         traits = replace(traits, nested=traits.nested and begins_only, wraps=False, assumes_first=False)
     if scan.is_partial and not (traits.pairs_only or traits.snapshots):
-        traits = replace(traits, partial=True)
+        traits = replace(traits, partial=True, listed=scan.is_list)
         scan.notes.append(
             "perhaps only a few chosen passes are in the dump: then a change between two may be the work of another"
         )
-    # Where a stream of MLIR has a few passes, those that were chosen may all have changed something by chance.
-    is_known = chosen.name != "mlir" or not scan.is_partial
-    if scan.may_be_quiet and is_known and not scan.says_all and _is_quiet(scan, traits, chosen.language):
+    may_be_quiet = scan.may_be_quiet and not scan.says_all and not (scan.is_list and is_short(scan.banners))
+    if may_be_quiet and _is_quiet(scan, traits, chosen.language):
         traits = Traits(says_changes=True)
         scan.notes.append("every pass in it changed something: such a dump does not name the others")
     # A dump of LLVM or XLA may have several programs, each with passes of its own.
@@ -678,7 +678,7 @@ def _is_quiet(scan: Scan, traits: Traits, language: Language) -> bool:
     """Whether all of the first passes of a dump, read as if it had every pass, changed something."""
     # Copies, since an assembly changes its banners.
     sample = [replace(banner) for banner in scan.banners[:SAMPLED]]
-    assembly = Assembly(Scan(sample), replace(traits, partial=False), language)
+    assembly = Assembly(Scan(sample), replace(traits, partial=False, listed=False), language)
     assembly.run()
     return is_only_changes(assembly.steps)
 

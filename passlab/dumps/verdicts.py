@@ -31,9 +31,9 @@ class Traits:
     `says_changes`: every pass is in the dump with its verdict. `closed`: a pass changes nothing outside its operation.
     `pairs_only`: only before and after together prove something. `assumes_first`: the first verdict is assumed instead
     of left open. `chains`: several programs follow one another. `nested`: any pass may wrap others, and its text comes
-    after theirs. `wraps`: some passes, known by name, do. `partial`: only a few selected passes are in the dump, so
-    that another pass may have made a change. `unordered`: the dump orders the passes on one operation alone.
-    `snapshots`: its steps are moments of a program, and no passes.
+    after theirs. `wraps`: some passes, known by name, do. `partial`: another pass, which is not in the dump, may have
+    made a change; `listed`: any pass may be missing, so that equal texts prove nothing either. `unordered`: the dump
+    orders the passes on one operation alone. `snapshots`: its steps are moments of a program, and no passes.
     """
 
     says_changes: bool = False
@@ -45,6 +45,7 @@ class Traits:
     wraps: bool = False
     starts_unchanged: bool = False
     partial: bool = False
+    listed: bool = False
     unordered: bool = False
     snapshots: bool = False
 
@@ -84,6 +85,10 @@ _TVM_INSIDE = dict.fromkeys(("ComputePrimValue", "DispatchSampling", "DispatchSo
 
 
 FIRST_TEXT = "the first text of this graph that is here"
+OTHER_PASS = "it may be the work of a pass that is not in the dump"
+BACK = (
+    "the text is as it was: nothing changed, or a pass that is not in the dump changed it, and this one changed it back"
+)
 NO_PROGRAM = "no program stands below the headings of this pass"
 CUT_OFF = "cut off here: the program below this heading does not end"
 TORN = "lines of the dump are missing between this text and the one before"
@@ -123,6 +128,8 @@ def judge(step: Step, body: Body | None, before_body: Body | None, assembly: Ass
         _judge_program(step, assembly)
     else:
         _judge_units(step, assembly)
+    if traits.listed and before is None and not step.status:
+        _open_listed(step)
     if step.verdict == "unchanged" and step.scope == UNIT and step.kind == "module" and step.language == "llvm":
         step.verdict, step.note = "unknown", step.note or PART
     if traits.starts_unchanged and step.name == "pipeline-start" and step.verdict == "changed":
@@ -130,6 +137,16 @@ def judge(step: Step, body: Body | None, before_body: Body | None, assembly: Ass
         step.note = "no pass: what ran between the step before and this pipeline changed the program"
     if body is not None and not step.status and not traits.says_changes:
         doubt_end(step, body, before_body, assembly)
+
+
+def _open_listed(step: Step) -> None:
+    """Withdraw a verdict that takes two texts for those before and after one pass, in a list of chosen passes."""
+    if step.verdict == "changed" or (step.verdict == "unknown" and step.since < step.number):
+        step.note = step.note or OTHER_PASS
+    elif step.verdict == "unchanged":
+        step.note = step.note or BACK
+    if step.verdict in ("changed", "unchanged"):
+        step.verdict, step.since = "unknown", min(step.since, max(step.number - 1, 0))
 
 
 def doubt_end(step: Step, body: Body, before_body: Body | None, assembly: Assembly) -> None:

@@ -4,8 +4,12 @@ What the compiler ran and did not print may have made any change: a verdict on a
 dump, or open.
 """
 
+import gzip
+import os
 import random
 import re
+from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -15,18 +19,21 @@ from tests.dumps.test_extents import MADE
 
 STREAMS = ["llvm19-dot-modscope", "llvm22-list-after", "llvm22-list-both"]
 MLIR = ["mlir22-small-after", "mlir22-small-modscope"]
+IREE = "iree-small-after"
 HEADING = re.compile(
     rb"(?m)^(?:[;#] )?\*\*\* IR Dump (?:After|Before) (?P<name>.+?)(?: on (?P<unit>.+?))? \*\*\*"
-    rb"|^// -----// IR Dump (?:After|Before) (?P<pass>\w+)[^\n]* //----- //$"
-)
-FRAME = re.compile(
-    "Annotation2Metadata|ForceFunctionAttrs|.*Verif|AnnotationRemarks|PrintModule|Free Machine|.*Printer"
+    rb"|^// -----// IR Dump (?:After|Before) (?P<pass>[\w:]*\w)[^\n]* //----- //$"
 )
 
 
+def iree():
+    return gzip.decompress((Path(__file__).parent / "listed" / f"{IREE}.txt.gz").read_bytes())
+
+
+@cache
 def sections(name):
     """The parts of a dump, each with the name of its pass and its unit."""
-    data = MADE[name]().encode() if name in MADE else corpus.stream(name)
+    data = MADE[name]().encode() if name in MADE else corpus.stream(name) if name != IREE else iree()
     found = list(HEADING.finditer(data))
     ends = [match.start() for match in found[1:]] + [len(data)]
     return [
@@ -35,10 +42,15 @@ def sections(name):
     ]
 
 
+@cache
+def whole_steps(name):
+    return read(b"".join(data for *_, data in sections(name))).steps
+
+
 def check_part(name, keeps):
     """Hold the verdicts on the sections that `keeps` chooses to those on the whole dump."""
     parts = sections(name)
-    whole = read(b"".join(data for *_, data in parts)).steps
+    whole = whole_steps(name)
     part = read(b"".join(data for one, unit, data in parts if keeps(one, unit))).steps
     kept = [step for step in whole if keeps(step.name, step.unit)]
     assert [step.name for step in part] == [step.name for step in kept]
@@ -47,13 +59,40 @@ def check_part(name, keeps):
             assert step.verdict == truth.verdict, (name, step, truth)
 
 
-@pytest.mark.parametrize("name", [*STREAMS, *MLIR])
+@pytest.mark.parametrize("name", [*STREAMS, *MLIR, IREE])
 def test_a_dump_of_chosen_passes_falsifies_no_verdict(name):
+    """Lists of any length, up to three quarters of all passes."""
     rng = random.Random(name)
-    names = sorted({one for one, *_ in sections(name) if not FRAME.match(one)})
-    for count in (1, 2, 3, 4, 5, 6):
-        chosen = rng.sample(names, min(count, len(names)))
+    names = sorted({one for one, *_ in sections(name)})
+    for count in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, len(names) // 2, len(names) * 3 // 4):
+        chosen = rng.sample(names, min(count, len(names) - 1))
         check_part(name, lambda one, unit, chosen=chosen: one in chosen)
+
+
+@pytest.mark.nightly
+def test_a_thousand_lists_of_passes_falsify_no_verdict():
+    rng = random.Random(7)
+    for _ in range(int(os.environ.get("LISTS", "1000"))):
+        name = rng.choice([*STREAMS, *MLIR, IREE])
+        names = sorted({one for one, *_ in sections(name)})
+        chosen = rng.sample(names, rng.randint(1, len(names) * 3 // 4))
+        check_part(name, lambda one, unit, chosen=chosen: one in chosen)
+
+
+def test_a_whole_stream_is_decided_though_it_has_one_side_alone():
+    for name in (*STREAMS, *MLIR, IREE):
+        decided = sum(step.verdict != "unknown" for step in whole_steps(name))
+        assert decided >= 0.8 * len(whole_steps(name)), name
+
+
+LISTED = "// -----// IR Dump {} {} ({}) //----- //\nfunc.func @f() {{\n  {}\n}}\n\n"
+
+
+def test_a_text_before_one_pass_is_not_that_before_another():
+    """`--mlir-print-ir-before=cse --mlir-print-ir-after=symbol-dce`"""
+    rows = [("Before", "CSE", "old.op"), ("After", "SymbolDCE", "new.op"), ("After", "SymbolDCE", "new.op")]
+    rec = read_text("".join(LISTED.format(when, name, name.lower(), line) for when, name, line in rows))
+    assert {step.verdict for step in rec if step.name == "SymbolDCE"} == {"unknown"}
 
 
 @pytest.mark.parametrize("name", STREAMS)

@@ -93,8 +93,8 @@ def test_what_is_no_dump_has_no_steps_or_empty_ones(data):
 
 def test_names_that_are_not_utf8_survive():
     data = '; *** IR Dump After A on caf\u00e9 ***\ndefine void @"caf\u00e9"() {\n}\n'.encode("latin-1") * 2
-    recording = read(data)
-    assert len(recording.steps) == 2
+    recording = read(data + b"; *** IR Dump After VerifierPass on [module] ***\n")
+    assert len(recording.steps) == 3
     assert recording.steps[1].verdict == "unchanged"
     recording.text()
     recording.frame()

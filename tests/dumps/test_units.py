@@ -6,7 +6,7 @@ from textwrap import indent
 import pytest
 
 from passlab.dumps import read, read_text
-from passlab.dumps.banner import CHOSEN
+from passlab.dumps.chosen import MOST_TYPED
 from tests.dumps import corpus, writer
 
 NESTED = """\
@@ -195,7 +195,7 @@ def test_what_runs_other_passes_changes_nothing_by_itself():
         ("First", old),
         ("OpPipelineAdaptorPass", new),
         ("ConvertPass", new),
-        *((f"Last{n}", new) for n in range(CHOSEN)),
+        *((f"Last{n}", new) for n in range(MOST_TYPED)),
     ]
     recording = read_text("".join([printed("After", name, text) for name, text in stream]))
     assert [step.verdict for step in recording.steps[1:4]] == ["unknown", "unchanged", "unchanged"]
@@ -209,6 +209,7 @@ def test_functions_without_a_body_are_lines_of_the_program_around_them():
     one, two = "func.func private @one(f32) -> f32", "func.func private @two(i32)"
     program = f"module {{\n  {one}\n  {two}\n{indent(FUNC.format(OLD), '  ')}}}\n"
     stream = [("A", program), ("B", one), ("B", two), ("C", one + " attributes {seen}"), ("C", two), ("D", program)]
+    stream += [(f"Last{number}", program) for number in range(MOST_TYPED)]
     recording = read_text("".join([printed("After", name, text) for name, text in stream]))
     assert [step.verdict for step in recording.steps[1:5]] == ["unchanged", "unchanged", "changed", "unchanged"]
     assert recording.program(6).strip() == program.strip()
