@@ -13,6 +13,7 @@ from passlab.display.views import recording as recording_views
 from passlab.lab.recordings.recording import Recording
 from passlab.notebook.widgets import show
 from tests.browser.widget_page import Kernel, widget_page
+from tests.display.view_examples import EXAMPLES, LIVE
 
 pytestmark = [pytest.mark.browser, pytest.mark.rotating(parts=10)]
 PROGRAM = """
@@ -160,3 +161,35 @@ def test_a_difference_by_itself_has_a_search(rec, chrome):
         expect(page.locator(".pl-row-found .pl-found-word").first).to_have_text("ref_read")
         page.keyboard.press("Escape")
         expect(page.locator(".pl-found-word")).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_ctrl_f_finds_in_every_view_that_does_not_hold_all_its_rows_in_the_page(name: str, chrome: Browser) -> None:
+    kind = "prospects" if name == "ProspectsView" else ""
+    with widget_page(show(EXAMPLES[name]()), chrome, size=(1200, 900), kind=kind) as (page, _):
+        virtual = page.locator(".pl-space:visible").count()
+        page.keyboard.press("Control+f")
+        focused = page.evaluate("() => document.activeElement.matches('.passlab input')")
+        assert focused or not virtual
+
+
+def test_a_text_is_found_in_the_instructions_of_a_run_in_values_and_beside_a_solver(chrome: Browser) -> None:
+    for view, kind, word in (
+        (EXAMPLES["StepperView"](), ".pl-inst", "alloc_storage"),
+        (EXAMPLES["NodeValuesView"](), ".pl-row", "%"),
+        (EXAMPLES["SolvingView"](), ".pl-row", "%"),
+    ):
+        with widget_page(show(view), chrome, size=(1200, 900)) as (page, _):
+            page.keyboard.press("Control+f")
+            page.keyboard.type(word)
+            page.keyboard.press("Enter")
+            expect(page.locator(".pl-found")).to_contain_text(" of ")
+            expect(page.locator(f"{kind}.pl-row-found")).to_contain_text(word)
+            first = page.locator(".pl-found").inner_text()
+            page.keyboard.press("F3")
+            expect(page.locator(".pl-found")).not_to_have_text(first)
+            page.locator("input:focus").fill("no such text")
+            expect(page.locator(".pl-found")).to_have_text("not there")
+            page.keyboard.press("Escape")
+            expect(page.locator(".pl-found")).to_have_text("")
+            expect(page.locator(f"{kind}.pl-row-found")).to_have_count(0)

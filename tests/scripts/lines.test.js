@@ -4,6 +4,7 @@ import {
   blockEnds,
   breakLine,
   definitions,
+  fitExcerpts,
   hangingIndent,
   hasName,
   occurrences,
@@ -95,4 +96,25 @@ test("the definitions of a program are its data types and functions, each up to 
     { name: '@"a b"', from: 10, to: 13 },
   ]);
   assert.deepEqual(definitions(["add(%x, %y)"]), []);
+});
+
+test("of a long line of source an error shows what its carets point to, at any width", () => {
+  const source = `def @main(%x: Tensor[(4, 8), float32]) { ${"tanh(".repeat(20)}wrong(%x)${")".repeat(20)} }`,
+    at = source.indexOf("wrong"),
+    text = [
+      "error: no operator",
+      " --> a:12:9",
+      "   |",
+      `12 | ${source}`,
+      `   | ${" ".repeat(at)}^^^^^`,
+      "  help: try",
+    ].join("\n");
+  for (const width of [24, 40, 80, 120, 400]) {
+    const lines = fitExcerpts(text, width).split("\n");
+    assert.equal(lines[4].indexOf("^"), lines[3].indexOf("wrong"));
+    assert.ok(lines[3].length <= Math.max(width, 13) || width > source.length);
+    assert.deepEqual([...lines.slice(0, 3), lines[5]], [...text.split("\n").slice(0, 3), "  help: try"]);
+    if (width === 400) assert.equal(lines.join("\n"), text);
+    else assert.ok(lines[3].startsWith("12 | …"));
+  }
 });

@@ -54,6 +54,28 @@ export function hangingIndent(text, width) {
   return Math.max(0, Math.min(text.length - text.trimStart().length + 4, Math.floor(width / 3)));
 }
 
+/**
+ * The text of an error for a pane: of a line of source that is longer, the part that the carets below it point to.
+ * @param {string} text @param {number} width of the pane, in letters
+ */
+export function fitExcerpts(text, width) {
+  const lines = text.split("\n");
+  for (let at = 1; at < lines.length; at++) {
+    const [, head, source] = /^(\s*\d+ \| )(.*)$/.exec(lines[at - 1]) ?? [],
+      [, gutter, blanks, carets] = /^(\s*\| )(\s*)(\^+)$/.exec(lines[at]) ?? [];
+    if (!head || !carets || gutter.length !== head.length || lines[at - 1].length <= width) continue;
+    const room = Math.max(MIN_WIDTH, width - head.length),
+      left = Math.max(0, Math.min(blanks.length - Math.floor(room / 3), source.length - room)),
+      shown = source.slice(left, left + room);
+    lines[at - 1] =
+      head +
+      (left ? `…${shown.slice(1)}` : shown).slice(0, room - 1) +
+      (left + room < source.length ? "…" : shown.slice(-1));
+    lines[at] = gutter + " ".repeat(blanks.length - left) + carets.slice(0, room - blanks.length + left);
+  }
+  return lines.join("\n");
+}
+
 /** Whether a line has a name. @param {LineRow} line @param {string} name */
 export function hasName(line, name) {
   const [text, marks] = line;

@@ -8,6 +8,7 @@ import { DiffPane } from "./diffpane.js";
 import { button, copyText, el, plural, prose, setTab, tabBar } from "./dom.js";
 import { GraphPair } from "./graphpair.js";
 import { GraphPane } from "./graphpane.js";
+import { fitExcerpts } from "./lines.js";
 import { passName, time } from "./passlist.js";
 import { ask, hasKernel } from "./requests.js";
 import { RewritePane } from "./rewritepane.js";
@@ -15,6 +16,7 @@ import { RewritePane } from "./rewritepane.js";
 /** @import { RecordingAnswer, RecordingData, RecordingRequest, RecordingState, StepDiff, StepRow } from "./protocol.js" */
 
 export const TABS = ["IR", "Diff", "Graph", "Table", "Error", "Rewrites"];
+const LETTER = 7.3; // pixels of a letter of code
 const UNTYPED = "This program has no types yet: InferType finds them.";
 
 export class Step {
@@ -317,6 +319,7 @@ export class Step {
         traceback: "",
         title: step.error,
       },
+      columns = Math.floor((this.body.clientWidth || 640) / LETTER) - 7, // and what stands around the text
       parts = [];
     if (frames.length) {
       parts.push(el("div", "pl-error", ...prose(title)));
@@ -325,7 +328,10 @@ export class Step {
       if (node) parts.push(el("div", "", el("span", "pl-dim", "working on  "), el("code", "pl-code", node)));
     } else {
       const raised = ["the pass ", el("code", "pl-inline-code", step.name), ` raised ${step.sentence.split(":")[0]}`];
-      parts.push(el("div", "pl-error", ...raised), el("pre", "pl-code pl-error-text", step.error));
+      parts.push(
+        el("div", "pl-error", ...raised),
+        el("pre", "pl-code pl-error-text", fitExcerpts(step.error, columns)),
+      );
     }
     if (traceback)
       parts.push(

@@ -3,6 +3,7 @@
 import { CodePane } from "./codepane.js";
 import { Commands } from "./commands.js";
 import { button, el } from "./dom.js";
+import { FindField } from "./find.js";
 import { mountPane, Selection } from "./selection.js";
 
 /** @import { Context } from "./model.js" */
@@ -29,7 +30,8 @@ function render({ model, el: host }) {
   const title = el("span", "pl-title"),
     selection = new Selection(),
     pane = new CodePane(root, selection),
-    commands = new Commands(root, "solving");
+    commands = new Commands(root, "solving"),
+    find = new FindField(pane, "find in the program");
   const range = el("input", "pl-solving-range"),
     where = el("span", "pl-solving-where"),
     message = el("div", "pl-solving-message");
@@ -66,7 +68,7 @@ function render({ model, el: host }) {
   };
   range.addEventListener("input", () => go(Number(range.value)));
   root.prepend(
-    el("div", "pl-bar", title, el("span", "pl-grow"), ...commands.buttons),
+    el("div", "pl-bar", title, el("span", "pl-grow"), find.count, find.field, ...commands.buttons),
     el(
       "div",
       "pl-bar pl-solving-bar",
@@ -79,6 +81,7 @@ function render({ model, el: host }) {
     pane.element,
   );
   commands.bind({
+    ...find.keys(),
     j: () => go(at + 1),
     k: () => go(at - 1),
     n: () => goToChange(1),
@@ -87,7 +90,11 @@ function render({ model, el: host }) {
     G: () => go(steps().length),
     f: () => pane.toggleAll(),
     "Ctrl+a": () => pane.rows.selectAll(),
-    Escape: () => selection.set([]),
+    Escape: () => {
+      selection.set([]);
+      find.clear();
+      root.focus();
+    },
   });
   const update = () => {
     const data = model.get("data");

@@ -24,6 +24,7 @@ export function actions(view) {
     };
   return {
     ...digits,
+    ...view.finder.keys(),
     s: counted(step, 1),
     S: counted(step, -1),
     j: () => view.stepSize.advance(1),
@@ -64,6 +65,7 @@ export function actions(view) {
     ArrowUp: () => view.select(view.registers.neighbour(-1)),
     Escape: () => {
       view.count = view.find.value = "";
+      view.finder.clear();
       view.selection.set([]);
       view.root.focus();
     },

@@ -59,6 +59,9 @@ export class BytecodePane {
     this.isFolding = true; // whether runs of such instructions are folded
     this.openedFolds = new Set(); // folds that were opened, by their first instruction
     this.visualRows = /** @type {[number, number][]} */ ([]); // rows: the instructions of each, from and to
+    this.query = "";
+    this.hits = /** @type {number[]} */ ([]); // the instructions with the text
+    this.hit = -1; // the one that is shown
     this.rows = new Rows(
       (i) => this.item(i),
       () => {},
@@ -114,6 +117,7 @@ export class BytecodePane {
       BOOKKEEPING.has(run.code.kinds[point]) &&
       point !== this.current.point &&
       point !== this.current.before &&
+      !this.hits.includes(point) &&
       !this.stops(point)
     );
   }
@@ -173,6 +177,7 @@ export class BytecodePane {
       this.count = (next ? next.base : run.code.texts.length) - base;
       this.openedFolds = new Set();
       this.visualRows = [];
+      this.findHits();
       this.arrange(0);
     } else if (changed || this.isFolding) {
       const rows = this.visualRows;
@@ -181,6 +186,39 @@ export class BytecodePane {
       if (rows === this.visualRows && changed) this.rows.update(true);
     } else this.rows.repaint([old.point, old.before, point, before].map((s) => this.rowOf(s)));
     this.reveal();
+  }
+
+  findHits() {
+    const { run, query, base, count } = this,
+      texts = query && run ? run.code.texts.slice(base, base + count) : [];
+    this.hits = texts.flatMap((text, i) => (text.toLowerCase().includes(query) ? [base + i] : []));
+    this.hit = -1;
+  }
+
+  /** Find a text in the instructions of the function that is shown. @param {string} text */
+  search(text) {
+    const query = text.trim().toLowerCase();
+    if (query === this.query) return;
+    this.query = query;
+    this.findHits();
+    this.arrange();
+    this.rows.update(true);
+    this.nextHit(1);
+  }
+
+  /** @param {number} step 1 or -1 */
+  nextHit(step) {
+    if (!this.hits.length) return false;
+    const at = this.hits.indexOf(this.hit) + (this.hit < 0 && step < 0 ? 0 : step);
+    this.hit = this.hits[(at + this.hits.length) % this.hits.length];
+    this.rows.update(true);
+    this.rows.reveal(this.rowOf(this.hit));
+    return true;
+  }
+
+  /** The number of the instruction that is shown, and of all with the text. @returns {[number, number]} */
+  hitPosition() {
+    return [this.hits.indexOf(this.hit) + 1, this.hits.length];
   }
 
   /** @param {number} i */
@@ -197,7 +235,7 @@ export class BytecodePane {
     gutter.setAttribute("aria-pressed", String(stop));
     const element = el(
       "div",
-      `pl-inst pl-role-${run.code.roles[point]}${here ? " pl-current" : ""}${point === this.current.before ? " pl-previous" : ""}${highlight}`,
+      `pl-inst pl-role-${run.code.roles[point]}${here ? " pl-current" : ""}${point === this.current.before ? " pl-previous" : ""}${highlight}${point === this.hit ? " pl-row-found" : ""}`,
       gutter,
       el("span", "pl-counter"),
       el("span", "pl-number", i),
@@ -213,6 +251,7 @@ export class BytecodePane {
     const text = run.code.texts[point],
       element = el("span", "pl-inst-text"),
       accesses = here || point === this.current.before ? this.current.accesses : null;
+    if (this.hits.includes(point)) element.classList.add("pl-hit");
     const first = /^[^\s$(]+/.exec(text),
       head = first ? first[0] : "";
     const name = el("span", run.code.roles[point] === 3 ? "pl-op" : "pl-keyword", head);

@@ -4,6 +4,7 @@ import { columnBorder } from "./columns.js";
 import { Commands } from "./commands.js";
 import { button, el, formatCount, options, removableChip, searchField, uniqueId } from "./dom.js";
 import { download } from "./download.js";
+import { FindField } from "./find.js";
 import { ask } from "./requests.js";
 import { Selection, subscribe, syncSelection } from "./selection.js";
 import { branchStrip, originInBranch, valueField } from "./stepfork.js";
@@ -64,6 +65,7 @@ export class Stepper {
     this.find.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && this.find.value.trim()) this.breakOn(this.find.value);
     });
+    this.finder = new FindField(this.code, "find an instruction of the function");
     this.chips = el("div", "pl-stops");
     this.datalist = el("datalist", "");
     this.datalist.id = uniqueId();
@@ -98,6 +100,8 @@ export class Stepper {
       this.datalist,
       this.chips,
       el("span", "pl-grow"),
+      this.finder.count,
+      this.finder.field,
       tool("export", "save as a page (x)", () => this.export()),
       ...this.commands.buttons,
     );

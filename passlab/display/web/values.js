@@ -3,6 +3,7 @@
 import { CodePane } from "./codepane.js";
 import { Commands } from "./commands.js";
 import { el, setTab, tabBar } from "./dom.js";
+import { FindField } from "./find.js";
 import { GraphPane } from "./graphpane.js";
 import { mountPane, Selection } from "./selection.js";
 
@@ -37,6 +38,7 @@ function render({ model, el: host }) {
     selection = new Selection(),
     pane = new CodePane(root, selection),
     commands = new Commands(root, "values"),
+    find = new FindField(pane, "find in the program"),
     graph = new GraphPane(undefined, selection);
   const choose = (/** @type {string} */ tab) => {
     pane.element.hidden = tab !== "Program";
@@ -47,7 +49,7 @@ function render({ model, el: host }) {
   const tabs = tabBar(["Program", "Graph"], choose, true);
   root.prepend(
     el("div", "pl-bar pl-values-title", title),
-    el("div", "pl-bar pl-tab-bar", tabs, el("span", "pl-grow"), ...commands.buttons),
+    el("div", "pl-bar pl-tab-bar", tabs, el("span", "pl-grow"), find.count, find.field, ...commands.buttons),
     pane.element,
     graph.element,
   );
@@ -65,7 +67,13 @@ function render({ model, el: host }) {
     return true;
   };
   const inGraph = () => !graph.element.hidden;
+  const search = find.keys();
   commands.bind({
+    ...search,
+    "Ctrl+f": (event) => {
+      choose("Program");
+      search["Ctrl+f"](event);
+    },
     1: () => choose("Program"),
     2: () => choose("Graph"),
     n: () => next(1),
@@ -79,7 +87,8 @@ function render({ model, el: host }) {
     "Ctrl+a": () => (inGraph() ? false : pane.rows.selectAll()),
     Escape: () => {
       selection.set([]);
-      pane.followName("");
+      if (!find.clear()) pane.followName("");
+      root.focus();
     },
   });
   const update = () => {
