@@ -16,6 +16,8 @@ from passlab.ir import Constant, Function, If, IRModule, TensorType, Var
 from passlab.ir.walk import post_order, rewrite
 from passlab.lab.recordings.recording import Recording, record
 from tests.call_counts import calls_of
+from tests.each import each
+from tests.lab.user.programs import PROGRAMS
 from tests.transform.programs import chain, idle, make, operators, raising, replacing
 
 TO_LOG = replacing("exp", "log", name="ToLog")
@@ -129,6 +131,43 @@ def test_a_recording_says_the_same_of_its_nodes_when_it_is_read_again(again, tmp
     for ours, theirs in zip(back.events, rec.events, strict=True):
         kept = [len(set(post_order(e.before["main"])) & set(post_order(e.after["main"]))) for e in (ours, theirs)]
         assert kept[0] == kept[1], ours.name
+
+
+def with_a_shared_scalar():
+    """Two functions with one constant, which text writes at each of its four uses; `main` was added first."""
+    two, ones = passlab.relay.const(2.0), passlab.relay.const(np.ones(3, "float32"))
+    x, y = (passlab.relay.var(name, shape=(3,), dtype="float32") for name in "xy")
+    main = Function([x], passlab.relay.tanh(x * two) + two + ones * ones)
+    return IRModule({"main": main, "also": Function([y], passlab.relay.exp(y * two + two + ones))})
+
+
+def is_generic(mod):
+    """Whether a function has type parameters, which are other ones in each text."""
+    nodes = [node for function in mod.functions.values() for node in post_order(function)]
+    return any(isinstance(node, Function) and node.type_params for node in nodes)
+
+
+BLAMED = {name: make for name, make in PROGRAMS.items() if not is_generic(make())}
+BLAMED |= {"a shared scalar": with_a_shared_scalar, "branches": lambda: passlab.parse(BRANCHES)}
+PIPELINES = [
+    "SimplifyExpr, FoldConstant, EliminateCommonSubexpr, ToANormalForm, InferType, FuseOps",
+    "ToANormalForm, ToGraphNormalForm, PartialEvaluate, DeadCodeElimination",
+    "LambdaLift, Inline, InferType, EtaExpand, FuseOps",
+    "FastMath, ToMixedPrecision, FoldConstant, ToBasicBlockNormalForm",
+]
+
+
+@pytest.mark.rotating
+@each("name", BLAMED)
+@each("pipeline", PIPELINES)
+def test_each_program_of_a_recording_is_blamed_as_before_it_was_a_file(name, pipeline, tmp_path):
+    """Nodes that are in the program of another event, data types, scalars and the order of functions come back."""
+    rec = record(BLAMED[name](), pipeline, opt_level=4)
+    folder = tmp_path / str(len(list(tmp_path.iterdir())))
+    rec.save(folder)
+    back = Recording.load(folder)
+    for ours, theirs in zip(back.events, rec.events, strict=True):
+        assert str(back.blame(ours.after)) == str(rec.blame(theirs.after)), theirs.id
 
 
 @pytest.mark.parametrize("runs", ["0:0:0:999", "0:1:0:1", "-1:0:0:2", "0:0", "x"])

@@ -11,8 +11,8 @@ so a reader never mixes two recordings.
 
 Modules are typed again where they were typed, and share the nodes that they shared; passes are parsed from their text
 when they run again. Rewrites are stored as indices of nodes in the programs before and after. A node that is in
-neither, because its pass replaced it again, has a number; it is read as a call of its operator, or as a variable called
-`LOST`.
+neither, because its pass replaced it again, has a number. Where it is in the program of another event, such as of a
+pass inside, `found` says in which; else it is read as a call of its operator, or as a variable called `LOST`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import IO, Any, cast
+from typing import IO, Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -49,15 +49,27 @@ from passlab.atomic_file import (
 from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError
 from passlab.infer import infer_module
 from passlab.instrument.events import ContextOptions, Event, Rewrites
-from passlab.ir.equal import structural_equal
-from passlab.ir.expr import Call, Expr, Function, Var
+from passlab.ir.expr import Call, Expr, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import find_op, op_name
-from passlab.ir.span import Source, Span
-from passlab.ir.walk import post_order, rewrite
+from passlab.ir.span import Source
 from passlab.lab.recordings.event_rows import RecordedError
 from passlab.lab.recordings.recording import RecordedPass, Recording
 from passlab.lab.recordings.rewrites import is_rewrite
+from passlab.lab.recordings.shared_nodes import (
+    file_name,
+    found_nodes,
+    has_type_args,
+    nodes_in_order,
+    repeated_in,
+    scalars_of,
+    shared_functions,
+    shared_runs,
+    valid_index,
+    with_repeated,
+    with_shared_nodes,
+    with_type_args,
+)
 from passlab.text.meta_writer import MODULE_ATTRS, MetaWriter
 from passlab.text.metadata import MetaTable
 from passlab.text.parser import parse
@@ -104,7 +116,7 @@ def _save(recording: Recording, target: Path) -> None:
             raise PassError(Diagnostic(message, hint="name a new directory, or one of a recording"))
         names = _claimed_names(target)
         try:
-            _write_parts(recording, names, modules, events)
+            _write_parts(recording, names, modules, events, lost)
         except BaseException:
             _remove(names)
             raise
@@ -116,28 +128,36 @@ def _save(recording: Recording, target: Path) -> None:
 
 
 def _write_parts(
-    recording: Recording, names: _Names, modules: dict[int, tuple[int, IRModule]], events: list[dict[str, Any]]
+    recording: Recording,
+    names: _Names,
+    modules: dict[int, tuple[int, IRModule]],
+    events: list[dict[str, Any]],
+    lost: dict[Expr, int],
 ) -> None:
     """Write the parts of a recording under names that no recording uses, and the index that names them last."""
     arrays = _ArrayWriter(names.arrays)
     meta = MetaWriter(arrays.encode)
-    typed, applied, attrs, shared = [], {}, {}, {}
+    typed, applied, attrs, shared, orders, repeated = [], {}, {}, {}, {}, {}
     places: dict[int, tuple[int, int]] = {}
     spans: dict[int, tuple[int, int]] = {}
     for number, mod in modules.values():
-        write_text(names.modules / _file_name(number), HEADER + text_with(meta, mod))
+        write_text(names.modules / file_name(number), HEADER + text_with(meta, mod))
+        if (order := [name for name, _ in mod.items()]) != sorted(order):
+            orders[str(number)] = order
+        if again := repeated_in(scalars_of(mod)):
+            repeated[str(number)] = again
         if mod.attrs:
             meta.reference(MODULE_ATTRS, mod.attrs)
             attrs[str(number)] = meta.objects[MODULE_ATTRS].index(mod.attrs)
         typed.append(all(f.checked_type_ is not None for f in mod.functions.values()))
-        nodes = _nodes_in_order(mod)
-        if not typed[-1] and (at := [str(at) for at, node in enumerate(nodes) if _has_type_args(node)]):
+        nodes = nodes_in_order(mod)
+        if not typed[-1] and (at := [str(at) for at, node in enumerate(nodes) if has_type_args(node)]):
             applied[str(number)] = " ".join(at)
         told = [None if id(node) in places else node.span for node in nodes]
         shared[str(number)] = {
             "nodes": len(nodes),
-            "runs": _shared_runs(places, nodes),
-            "spans": _shared_runs(spans, told),
+            "runs": shared_runs(places, nodes),
+            "spans": shared_runs(spans, told),
             "no_span": " ".join(str(at) for at, node in enumerate(nodes) if node.span is None),
         }
         for place, node in enumerate(nodes):
@@ -151,8 +171,11 @@ def _write_parts(
         head["type_args"] = applied
     if attrs:
         head["attrs"] = attrs
+    head |= {key: value for key, value in (("orders", orders), ("repeated", repeated)) if value}
     if len(shared) > 1:
         head["shared"] = shared
+    if found := {str(number): places[id(node)] for node, number in lost.items() if id(node) in places}:
+        head["found"] = found
     if names.generation > 1:
         head["generation"] = names.generation
     # The index comes last: until then the folder holds the older recording, or none.
@@ -234,7 +257,7 @@ def _last_generation(target: Path) -> int:
     there = [names.generation for names in _generations(target)]
     # An index that no reader takes has no number.
     with contextlib.suppress(OSError, PasslabError, ValueError, AttributeError, RecursionError):
-        there.append(_valid_index(json.loads(_read_text(target / _INDEX)).get("generation", 1)))
+        there.append(valid_index(json.loads(_read_text(target / _INDEX)).get("generation", 1)))
     return max(there, default=0)
 
 
@@ -280,34 +303,6 @@ def _event_data(event: Event, numbers: dict[int, int], modules: dict[int, tuple[
     }
 
 
-def _has_type_args(node: Expr) -> bool:
-    """Whether a node is a call with type arguments, which text does not have: inference finds them."""
-    return type(node) is Call and not node.op.is_operator and bool(node.type_args)
-
-
-def _nodes_in_order(mod: IRModule) -> list[Expr]:
-    """Return all nodes of a program in an order that printing and parsing preserve."""
-    seen: set[Expr] = set()
-    return [node for _, function in sorted(mod.items()) for node in post_order(function, seen=seen)]
-
-
-def _shared_runs(places: dict[int, tuple[int, int]], nodes: Sequence[Expr | Span | None]) -> str:
-    """Return which nodes, or spans of nodes, stand in an earlier program: runs of equal steps, each
-    `AT:PROGRAM:PLACE:LENGTH`.
-    """
-    runs: list[list[int]] = []
-    for at, node in enumerate(nodes):
-        if node is None or id(node) not in places:
-            continue
-        program, place = places[id(node)]
-        last = runs[-1] if runs else [-1, -1, -1, 0]
-        if [at, program, place] == [last[0] + last[3], last[1], last[2] + last[3]]:
-            last[3] += 1
-        else:
-            runs.append([at, program, place, 1])
-    return " ".join(":".join(map(str, run)) for run in runs)
-
-
 def _rewrite_data(event: Event, lost: dict[Expr, int]) -> dict[str, Any]:
     """Return the JSON of the rewrites of a pass: the indices of old and new nodes (-1 for lost ones), and the rules.
 
@@ -318,7 +313,7 @@ def _rewrite_data(event: Event, lost: dict[Expr, int]) -> dict[str, Any]:
         return {}
     records: dict[str, Any] = {}
     for side, (end, mod) in enumerate((("old", event.before), ("new", event.after))):
-        nodes = _nodes_in_order(mod)
+        nodes = nodes_in_order(mod)
         indices = {id(node): index for index, node in enumerate(nodes)}
         records[end] = " ".join(str(indices.get(id(pair[side]), -1)) for pair in event.rewrites)
         records[f"{end}_nodes"] = len(nodes)
@@ -327,10 +322,6 @@ def _rewrite_data(event: Event, lost: dict[Expr, int]) -> dict[str, Any]:
     rules = {at: rule for at, (_, _, rule) in enumerate(event.rewrites.with_rules()) if rule}
     rebuilt = [at for at, noted in enumerate(event.rewrites.with_rules()) if not is_rewrite(*noted)]
     return {"rewrites": {**records, "rules": rules, "rebuilt": " ".join(map(str, rebuilt))}}
-
-
-def _file_name(number: int) -> str:
-    return f"{number:04d}.relay"
 
 
 class _ArrayWriter:
@@ -395,13 +386,15 @@ def _read(target: Path, text: str) -> Recording:
     index = json.loads(text)
     if index["format"] != FORMAT or index["version"] not in READABLE:
         raise ValueError(f"its format is {index['format']!r}, version {index['version']!r}")
-    names = _Names(target, _valid_index(index.get("generation", 1)))
+    names = _Names(target, valid_index(index.get("generation", 1)))
     applied = {int(number): [*map(int, at.split())] for number, at in index.get("type_args", {}).items()}
-    attrs = {int(number): _valid_index(at) for number, at in index.get("attrs", {}).items()}
+    attrs = {int(number): valid_index(at) for number, at in index.get("attrs", {}).items()}
     shared = {int(number): value for number, value in index.get("shared", {}).items()}
-    modules = _read_modules(names, [bool(flag) for flag in index["typed"]], applied, attrs, shared)
+    orders = {int(number): [*map(str, value)] for number, value in index.get("orders", {}).items()}
+    repeated = {int(number): str(value) for number, value in index.get("repeated", {}).items()}
+    modules = _read_modules(names, [bool(flag) for flag in index["typed"]], applied, attrs, shared, orders, repeated)
     events: list[Event] = []
-    lost: dict[int, Expr] = {}
+    lost = found_nodes(index.get("found", {}), shared, modules)
     for data in index["events"]:
         events.append(_read_event(data, events, modules, lost))
     start = modules[int(index["input"])] if int(index["input"]) >= 0 else None
@@ -422,7 +415,7 @@ def _decoder(path: Path) -> Callable[[Any], np.ndarray[Any, Any]]:
             return decode_tensor(value)
         if not mapped:
             mapped.append(_mapped(path))
-        start, length = _valid_index(value["at"]), _valid_index(value["bytes"])
+        start, length = valid_index(value["at"]), valid_index(value["bytes"])
         if start + length > len(mapped[0]):
             raise ValueError(f"{path.name} is cut off")
         return tensor_of_record(mapped[0][start : start + length])
@@ -447,99 +440,43 @@ def _read_modules(
     applied: dict[int, list[int]],
     attrs: dict[int, int],
     shared: dict[int, dict[str, Any]],
+    orders: dict[int, list[str]],
+    repeated: dict[int, str],
 ) -> list[IRModule]:
     """Read all modules; nodes that were shared, and functions equal to those before, are the same objects again."""
     meta = _read_text(names.meta)
     table = MetaTable(Source(_META, meta), 0 if meta else None, None, _decoder(names.arrays))
     modules: list[IRModule] = []
     nodes: dict[int, list[Expr]] = {}
+    types: dict[str, IRModule] = {}  # the data types of programs, by their text
     for number, is_typed in enumerate(typed):
-        name = _file_name(number)
-        mod = parse(_read_text(names.modules / name), source_name=name, init_meta_table=table.objects)
+        mod = _parsed(_read_text(names.modules / file_name(number)), file_name(number), table, types)
+        again = repeated.get(number, "")
+        if sorted(order := orders.get(number, [])) == sorted(name for name, _ in mod.items()):  # a text sorts its names
+            mod = mod.with_functions(dict.fromkeys(order)).with_functions({name: mod[name] for name in order})
         if number in attrs:
             mod = mod.with_attrs(dict(table.module_attrs[attrs[number]].items()))
-        mod = _with_type_args(mod, applied.get(number, []))
+        mod = with_type_args(with_repeated(mod, again, None), applied.get(number, []))
         # Types are part of the nodes, so a typed module shares none with an untyped one.
         if modules and typed[number - 1] == is_typed:
-            mod = mod.with_functions(_shared_functions(modules[-1], mod))
+            mod = with_repeated(mod.with_functions(shared_functions(modules[-1], mod)), again, modules[-1])
         mod = infer_module(mod) if is_typed else mod
         if number in shared:
-            mod = _with_shared_nodes(mod, shared, number, modules, nodes, is_typed)
+            mod = with_shared_nodes(mod, shared, number, modules, nodes, is_typed)
         modules.append(mod)
     return modules
 
 
-def _with_type_args(mod: IRModule, at: list[int]) -> IRModule:
-    """Return a program in which calls, by their indices, have the type arguments that inference finds."""
-    if not at:
-        return mod
-    try:
-        inferred = _nodes_in_order(infer_module(mod))
-    except PasslabError:  # a pass left it without a type: it is shown as its text has it
-        return mod
-    nodes = _nodes_in_order(mod)
-    found = {nodes[i]: inferred[i].type_args for i in map(_valid_index, at) if _has_type_args(inferred[i])}  # type: ignore[attr-defined]
-
-    def applied(old: Expr, new: Expr) -> Expr:
-        return new.with_fields(type_args=found[old]) if old in found else new
-
-    return mod.with_functions({name: rewrite(f, applied, only=(Call,)) for name, f in mod.items()})
-
-
-def _with_shared_nodes(
-    mod: IRModule,
-    shared: dict[int, Any],
-    number: int,
-    modules: list[IRModule],
-    nodes: dict[int, list[Expr]],
-    is_typed: bool,
-) -> IRModule:
-    """Return a program with the nodes of earlier programs in their places, except in functions that would differ."""
-    own = _nodes_in_order(mod)
-    if len(own) != shared[number]["nodes"]:
-        return mod
-    file = _file_name(number)
-    fresh = [node.span is not None and node.span.source.name == file for node in own]  # not one of an earlier program
-    for at, older in _places_of(shared[number].get("spans", ""), shared, number, modules, nodes):
-        if fresh[at]:
-            object.__setattr__(own[at], "span", older.span)
-    for at in map(int, shared[number].get("no_span", "").split()):
-        if fresh[at]:
-            object.__setattr__(own[at], "span", None)
-    same = {own[at]: older for at, older in _places_of(shared[number]["runs"], shared, number, modules, nodes)}
-    try:
-        joined = mod.with_functions({name: _with_nodes(function, same) for name, function in mod.items()})
-        joined = infer_module(joined) if is_typed else joined
-    except PasslabError:  # the file names a node that cannot stand there
-        return mod
-    other = {n: f for n, f in mod.items() if not structural_equal(f, joined[n], exact=True, by_name=True)}
-    return joined.with_functions(other)
-
-
-def _places_of(
-    runs: str, shared: dict[int, Any], number: int, modules: list[IRModule], nodes: dict[int, list[Expr]]
-) -> Iterator[tuple[int, Expr]]:
-    """Yield the index of each node of some runs, and its node in the earlier program."""
-    for run in runs.split():
-        at, program, place, length = map(int, run.split(":"))
-        if min(at, program, place, length) < 0 or program >= number or at + length > shared[number]["nodes"]:
-            raise ValueError(f"the nodes {run} are not in the programs")
-        if program not in nodes:
-            nodes[program] = _nodes_in_order(modules[program])
-        if len(nodes[program]) == shared[program]["nodes"]:
-            yield from zip(range(at, at + length), nodes[program][place : place + length], strict=True)
-
-
-def _with_nodes(function: Function, same: dict[Expr, Expr]) -> Function:
-    """Return a function with other nodes in place of some; `same` may hold nodes of many functions."""
-    if function in same:
-        return cast("Function", same[function])
-    return rewrite(function, replace={node: same[node] for node in post_order(function) if node in same})
-
-
-def _shared_functions(before: IRModule, after: IRModule) -> dict[str, Any]:
-    old = dict(before.items())
-    return {name: old[name] for name, f in after.items() if name in old and structural_equal(old[name], f, exact=True)}
+def _parsed(text: str, name: str, table: MetaTable, types: dict[str, IRModule]) -> IRModule:
+    """Return the program of a text. Programs whose data types have one text share these, as nodes with types do."""
+    start = text.find("\ndef @") + 1  # the data types come first
+    head = text[:start]
+    if "type " not in head:
+        return parse(text, source_name=name, init_meta_table=table.objects)
+    if head not in types:
+        types[head] = parse(head, source_name=name)
+    body = "\n" * head.count("\n") + text[start:]  # spans keep their lines
+    return parse(body, source_name=name, init_module=types[head], init_meta_table=table.objects)
 
 
 def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModule], lost: dict[int, Expr]) -> Event:
@@ -552,8 +489,8 @@ def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModul
     )
     event = RecordedPass(
         str(data["name"]),
-        modules[_valid_index(data["before"])],
-        modules[_valid_index(data["after"])],
+        modules[valid_index(data["before"])],
+        modules[valid_index(data["after"])],
         context=options,
         written=str(data["text"]),
         kind=str(data["kind"]),
@@ -575,7 +512,7 @@ def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModul
         kind, text = data["error"]
         event.error = RecordedError(str(kind), str(text))
     if data["parent"] is not None:
-        event.parent = events[_valid_index(data["parent"])]
+        event.parent = events[valid_index(data["parent"])]
         event.parent.children.append(event)
     return event
 
@@ -614,7 +551,7 @@ def _read_rewrites(data: dict[str, Any], event: Event, lost: dict[int, Expr]) ->
 
 
 def _read_places(data: dict[str, Any], end: str, mod: IRModule) -> list[_Place]:
-    nodes, indices = _nodes_in_order(mod), [int(text) for text in data[end].split()]
+    nodes, indices = nodes_in_order(mod), [int(text) for text in data[end].split()]
     if any(not -1 <= index < data[f"{end}_nodes"] for index in indices):
         raise ValueError(f"a rewritten node is not among the {data[f'{end}_nodes']} of its program")
     complete = len(nodes) == data[f"{end}_nodes"]
@@ -635,10 +572,3 @@ def _twin(node: Expr) -> Expr:
     """Return another node with the same fields; `copy` of a node is the node."""
     fields: dict[str, Any] = {name: getattr(node, name) for name in (*node.field_names, "span")}
     return type(node)(**fields)
-
-
-def _valid_index(value: Any) -> int:
-    """Return an index from a file. Raises `ValueError` for a negative one, which would silently select another item."""
-    if not isinstance(value, int) or value < 0:
-        raise ValueError(f"{value!r} is not an index of the list")
-    return value
