@@ -253,7 +253,37 @@ class Named:
         return scaled(func, self.by + len(self.rest))
 
 
+def lambda_named_as_what_it_calls():
+    return function_pass(lambda f, m, c: scaled(f, 5.0), opt_level=0, name="scaled")
+
+
+def lambda_named_as_what_its_factory_holds():
+    def halves(func, _):
+        return scaled(func, 0.5)
+
+    return function_pass(lambda f, m, c: halves(f, m), opt_level=0, name="halves")
+
+
+def method_named_as_what_it_calls():
+    class Doubled:
+        def scaled(self, func, mod, ctx):
+            return scaled(func, 2.0)
+
+    return function_pass(Doubled().scaled, opt_level=0, name="scaled")
+
+
+def function_whose_name_is_another_one_now():
+    def scaled(func, mod, ctx):
+        return relay.Function(func.params, relay.tanh(func.body))
+
+    return function_pass(scaled, opt_level=0)
+
+
 KINDS = [
+    lambda_named_as_what_it_calls,
+    lambda_named_as_what_its_factory_holds,
+    method_named_as_what_it_calls,
+    function_whose_name_is_another_one_now,
     variable_of_a_loop_as_a_default,
     lambdas_on_one_line,
     functions_that_call_each_other,

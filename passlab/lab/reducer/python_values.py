@@ -225,13 +225,19 @@ class Writer:
                     raise UnwritableError(f"functions around which `{name}` differs")
         # What the group reads of itself keeps the name by which it is read.
         local = {id(held): name for name, held in cells.items() if any(held is v for v, _ in group)}
-        members = [self._member(v, w, hint, local.get(id(v), ""), cells) for v, w in group]
-        self._define(members, cells, _space(value))
+        space = _space(value)
+        members = [self._member(v, w, hint, local.get(id(v), ""), cells, space) for v, w in group]
+        self._define(members, cells, space)
         return self._known[id(value)]
 
-    def _member(self, value: Any, source: Written, hint: str, local: str, cells: dict[str, Any]) -> _Member:
+    def _member(
+        self, value: Any, source: Written, hint: str, local: str, cells: dict[str, Any], space: Mapping[str, Any]
+    ) -> _Member:
         """Return a member; what it read when it was defined goes to the cells, under new names."""
-        target = self._claim(source.name or local or hint.replace("<lambda>", "changed"), value)
+        wanted = source.name or local or identifier(hint.replace("<lambda>", "changed"))
+        if not local and _is_other(cells.get(wanted, space.get(wanted)), value):
+            wanted = f"{wanted}_of_pass"  # its text may read that name, of something else
+        target = self._claim(wanted, value)
         decorators = [d for d in source.decorators if isinstance(value, type) and _called(d) not in _PASS_DECORATORS]
         replaced = {}
         for number, (old, held) in enumerate(_read_at_definition(value, source)):
@@ -601,6 +607,11 @@ def _read_at_definition(value: Any, source: Written) -> list[tuple[ast.expr, Any
 def _is_python(kind: type) -> bool:
     """Whether a class keeps no state of its own beyond attributes: those written in C may."""
     return kind is object or object not in kind.__bases__ or not vars(kind).keys().isdisjoint(_OF_PYTHON)
+
+
+def _is_other(held: Any, value: Any) -> bool:
+    """Whether a name holds another function or class than `value`, and not one that was made around it."""
+    return isinstance(held, (FunctionType, type)) and inspect.unwrap(held) is not value
 
 
 def _state(value: Any) -> dict[str, Any]:
