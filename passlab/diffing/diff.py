@@ -432,6 +432,7 @@ def short(value: Any, width: int = 60) -> str:
 
 
 _REARRANGED = "bindings and names were rearranged; every value is the same"
+_REORDERED = "effects come in another order"
 
 
 def summarise(difference: Diff) -> str:
@@ -439,7 +440,9 @@ def summarise(difference: Diff) -> str:
     if not difference:
         if same_programs(difference.before, difference.after):
             return "nothing changed"
-        return "only types were inferred" if _newly_typed(difference.before, difference.after) else _REARRANGED
+        if _newly_typed(difference.before, difference.after):
+            return "only types were inferred"
+        return _REORDERED if _is_reordered(difference) else _REARRANGED
     added = [n.after for n in difference.nodes(Change.ADDED) if isinstance(n.after, Function) and n.after.is_primitive]
     removed = [
         n.before for n in difference.nodes(Change.REMOVED) if isinstance(n.before, Function) and n.before.is_primitive
@@ -448,9 +451,29 @@ def summarise(difference: Diff) -> str:
     grouped = [*_fusion_sentences(added, removed)]
     grouped += _regrouped_sentences(difference)
     others = [*_function_sentences(difference), *_node_sentences(difference, inside)]
+    effects = [_REORDERED] if _is_reordered(difference) else []
     if not grouped and not others:
-        return _REARRANGED
-    return "; ".join([*grouped, *(others or ["nothing else changed"])])
+        return _REORDERED if effects else _REARRANGED
+    return "; ".join([*grouped, *others, *(effects or ([] if others else ["nothing else changed"]))])
+
+
+def _is_reordered(difference: Diff) -> bool:
+    """Whether a write to a reference that both programs have comes in another order with reads and other writes."""
+    for function in difference.functions:
+        if function.before is None or function.after is None or function.before is function.after:
+            continue
+        effects = [node for node in post_order(function.after) if isinstance(node, (RefRead, RefWrite))]
+        if not effects:
+            continue
+        order = {node: at for at, node in enumerate(post_order(function.before))}
+        last, last_write = -1, -1  # the places, in the program before, of what came so far
+        for node in effects:
+            place = order.get(function.matching.backward.get(node, node), -1)
+            if 0 <= place < (last if isinstance(node, RefWrite) else last_write):
+                return True
+            last = max(last, place)
+            last_write = max(last_write, place) if isinstance(node, RefWrite) else last_write
+    return False
 
 
 def same_programs(before: Any, after: Any) -> bool:

@@ -48,6 +48,23 @@ def test_binding_moves_values_and_changes_none():
     assert kinds <= {Change.MOVED}
 
 
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ("let %a = ref_write(%r, 2f); let %b = ref_write(%r, 1f); ref_read(%r)", True),
+        ("let %b = ref_write(%r, 1f); let %c = ref_read(%r); let %a = ref_write(%r, 2f); %c", True),
+        ("let %b = ref_write(%r, 1f); let %d = ref_write(%r, 2f); let %c = ref_read(%r); %c", False),
+    ],
+)
+def test_effects_in_another_order_are_said(after, said):
+    """The nodes are the same ones, and the value is another: "every value is the same" would be wrong."""
+    text = "def @main(%x: float32) {{ let %r = ref(%x); {} }}"
+    before = "let %a = ref_write(%r, 1f); let %b = ref_write(%r, 2f); ref_read(%r)"
+    difference = diff(*(passlab.parse(text.format(body)) for body in (before, after)))
+    assert ("effects come in another order" in str(difference)) is said, str(difference)
+    assert not (said and "every value is the same" in str(difference)), str(difference)
+
+
 def test_fusing_moves_the_operators_into_a_new_function():
     before = passlab.parse(NET)
     with transform.PassContext(opt_level=3):
