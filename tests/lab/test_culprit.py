@@ -291,3 +291,19 @@ def test_a_fault_that_every_draw_shows_is_seen_before_earlier_steps_get_much_tim
     assert asked.count("SimplifyInference") == asked.count("slopes") == 1
     assert "FuseOps" not in asked
     assert [check.outcome for _, check in culprit.coverage.checks if check.compared] == ["kept"] * 2
+
+
+def test_a_pass_that_is_wrong_when_it_runs_again_is_bad_in_the_table_and_later_steps_are_not_before_it():
+    runs = []
+
+    @transform.function_pass(opt_level=0, name="Growing")
+    def growing(func, mod, ctx):
+        runs.append(func)
+        return func if len(runs) % 3 else relay.Function(func.params, relay.add(func.body, relay.const(1.0)))
+
+    net = passlab.parse("def @main(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { tanh(%x) }")
+    found = lab.culprit(net, ["InferType", growing, "DeadCodeElimination", "InferType"])
+    assert "wrong when it runs again" in found.sentences[0]
+    assert found.sentences[1] == "The step before it kept its contract."
+    rows = [(row["pass"], row["program"]) for row in found.bisection.table()]
+    assert rows[:2] == [("InferType", "good"), ("Growing", "bad")]

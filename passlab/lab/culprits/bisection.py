@@ -168,7 +168,8 @@ class Bisection(Tabular):
         self.unsteady = unsteady
         self.candidates = tuple(candidates)
         self.recording = recording
-        self.verdicts = tuple(verdicts)
+        # The program in the recording is right, and its pass is not.
+        self.verdicts = tuple(StepVerdict(event, False, why) if unsteady and v.event is event else v for v in verdicts)
         self.event = event
         self.why = why
         self.check = check

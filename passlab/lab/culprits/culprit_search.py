@@ -201,7 +201,10 @@ class Culprit(Tabular):
     def _since_sentence(self) -> str:
         assert self.bisection is not None
         assert self.event is not None
-        good = [v for v in self.bisection.verdicts if v.good and v.event is not self.event]
+        events = self.bisection.recording.events
+        number = next(at for at, event in enumerate(events) if event is self.event)
+        before_it = {id(event) for event in events[:number]}
+        good = [verdict for verdict in self.bisection.verdicts if verdict.good and id(verdict.event) in before_it]
         before = f"The {len(good):,} steps before it kept their contracts" if good else "No step comes before it"
         if len(good) == 1:
             before = "The step before it kept its contract"
