@@ -390,8 +390,7 @@ class Assembly:
             # A text before a pass was there since the step after the last one that printed the unit.
             first = min(place, unit.last_seen + 1) if unit.pieces else number
             first = min(first if since is None else since, self.gaps.since(name, unit) or place)
-            is_other = unit.put(place, piece, first)
-            unit.last_seen = number
+            is_other = unit.put(place, piece, first, seen=number)
             is_new = is_new or (is_other and not name.endswith(HEAD))
         # A text before a pass is mostly that after the pass before it, in which the aliases are those of the program.
         if self.language.name == "mlir" and names and (is_new or since is not None):

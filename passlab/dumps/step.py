@@ -129,9 +129,9 @@ class Unit:
         """Whether the text of the unit after a step is known and is another one than a given text."""
         return self.last_seen >= number and (self.last is None or self.last.digest != piece.digest)
 
-    def put(self, number: int, piece: Excerpt | None, since: int) -> bool:
-        """Add the text of the unit after a step; return whether it is another one than before."""
-        self.last_seen = number
+    def put(self, number: int, piece: Excerpt | None, since: int, seen: int | None = None) -> bool:
+        """Add the text of the unit after a step, which the step `seen` printed; return whether it is another one."""
+        self.last_seen = number if seen is None else seen
         last = self.last
         if self.pieces and (piece is last or (piece is not None and last is not None and piece.digest == last.digest)):
             return False
