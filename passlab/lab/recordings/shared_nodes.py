@@ -162,7 +162,7 @@ def _with_nodes(function: Function, same: dict[Expr, Expr]) -> Function:
 
 
 def shared_functions(before: IRModule, after: IRModule) -> dict[str, Any]:
-    """Return the functions of a program that are equal to those of the same name in the one before: these."""
+    """Return the functions of the program before, where one of the same name is equal to it."""
     old = dict(before.items())
     return {name: old[name] for name, f in after.items() if name in old and structural_equal(old[name], f, exact=True)}
 
