@@ -8,6 +8,7 @@ onnxruntime, or, where that is not installed, in passlab's evaluator.
 from __future__ import annotations
 
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ OTHER_SIZES = (2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 32, 64, 96, 160, 224, 320, 512, 
 INTEGERS = (10, 2, 1)  # integers are drawn below this number; the next one is tried where the model refuses them
 MOST_BYTES = 2**28  # of the inputs of one draw
 SECONDS = 10.0  # after which no further sizes are drawn
+LONGEST_RUN = 60.0  # seconds after which a run is ended: a loop may go on for ever where inputs are 0 or absent
 AGREE = 1e-2  # the largest difference, relative to the largest number of a result
 # What ends the process in onnxruntime: inputs without elements, and lengths of frames that are 0.
 WITHOUT_ELEMENTS = ("Attention", "Einsum", "GRU", "LSTM", "RNN", "STFT")
@@ -120,6 +122,8 @@ class Runs:
                     results = run(inputs)
                 except Exception as error:  # noqa: BLE001 - the model refuses these inputs, in errors of any class
                     self.why = _first_line(error)
+                    if time.perf_counter() - start > SECONDS:
+                        return
                     continue
                 found += size not in (0, 1)
                 yield str(size), inputs, results
@@ -202,7 +206,19 @@ def runner(model: Any, is_empty: bool = False) -> Run:
             save_model(model, Path(folder) / "model.onnx")
             path = str(Path(folder) / "model.onnx")
             session = runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    return lambda inputs: list(session.run(None, dict(inputs)))
+
+    def run(inputs: Mapping[str, Array]) -> list[Any]:
+        settings = runtime.RunOptions()
+        settings.log_severity_level = FATAL
+        timer = threading.Timer(LONGEST_RUN, setattr, (settings, "terminate", True))
+        timer.daemon = True
+        timer.start()
+        try:
+            return list(session.run(None, dict(inputs), settings))
+        finally:
+            timer.cancel()
+
+    return run
 
 
 def _evaluator(model: Any) -> Run:

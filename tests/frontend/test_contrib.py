@@ -41,6 +41,10 @@ def test_every_operator_has_a_case_and_what_is_not_supported_is_told() -> None:
     proto.graph.node[0].op_type = "Glue"
     with pytest.raises(ModelError, match=r"`Glue` \(com\.microsoft"):
         from_onnx(proto)
+    text = """<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]> g (float[3] x, float[3,2] z) => (float y)
+        { y = com.microsoft.FusedMatMul<transA = 1>(x, z) }"""
+    with pytest.raises(ModelError, match="not known to be a matrix"):
+        from_onnx(onnx.parser.parse_model(text))
 
 
 def test_parts_of_models_that_tools_write_loosely() -> None:

@@ -31,7 +31,7 @@ RANDOM = "draws random numbers, which differ from one implementation to the next
 OPERATORS: dict[str, str] = {
     "StringConcat": TEXT, "StringNormalizer": TEXT, "StringSplit": TEXT, "RegexFullMatch": TEXT, "TfIdfVectorizer": TEXT,
     "ImageDecoder": "decodes pictures, which is no arithmetic",
-    "Optional": OPTIONAL, "OptionalGetElement": OPTIONAL, "OptionalHasElement": OPTIONAL,
+    "Optional": OPTIONAL,
     "Adagrad": TRAINING, "Adam": TRAINING, "Momentum": TRAINING,
     "LabelEncoder": TEXT,
     "Bernoulli": RANDOM, "RandomUniformLike": RANDOM,

@@ -141,6 +141,20 @@ def test_a_recurrent_layer_over_an_open_number_of_steps_is_a_loop() -> None:
                 np.testing.assert_allclose(exported, theirs, rtol=1e-4, atol=1e-5)
 
 
+def test_branches_whose_ranks_have_nothing_to_do_with_each_other_need_a_stated_rank() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[A,B] x, bool c) => (float y) { y = If(c)
+        <then_branch = t () => (float r) { r = Flatten<axis = 0>(x) },
+         else_branch = e () => (float s) { s = ReduceSum<keepdims = 0>(x) }> }"""
+    with pytest.raises(ModelError, match="different ranks") as raised:
+        from_onnx(onnx.parser.parse_model(text))
+    assert "values=" in str(raised.value)
+    x = np.ones((2, 3), "float32")
+    for taken, shape in ((True, (1, 6)), (False, ())):
+        mod, _ = from_onnx(onnx.parser.parse_model(text), values={"c": taken})
+        (y,) = evaluate(mod, [x] if len(mod["main"].params) == 1 else [x, np.array(taken)])
+        assert y.shape == shape
+
+
 def test_branches_of_two_ranks_go_on_with_the_rank_that_the_model_states() -> None:
     def squeezed(stated: str, rest: str) -> Any:
         return model(

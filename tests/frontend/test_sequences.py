@@ -26,6 +26,11 @@ PROGRAMS: dict[str, tuple[str, dict[str, Any]]] = {
         { s = SplitToSequence<axis=0>(x) l = SequenceLength(s) y = ConcatFromSequence<axis=0>(s) }""",
         {"x": ROWS},
     ),
+    "an optional value that is there": (
+        """(float[N,3] x) => (float[N,3] y, bool b)
+        { o = Optional(x) b = OptionalHasElement(o) z = OptionalGetElement(o) y = Neg(z) }""",
+        {"x": ROWS},
+    ),
     "one part is empty": (
         "(float[N,3] x, int64[K] p) => (float[M,3] y) { s = SplitToSequence(x, p) y = ConcatFromSequence<axis=0>(s) }",
         {"x": ROWS, "p": LENGTHS},

@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from passlab import cli, lab
 from passlab.errors import ModelError, PasslabError
 from passlab.frontend.onnx.tidy.tidying import tidy
+from passlab.lab import model_runs
 from passlab.lab.simplification import nodes_of
 from tests.each import each
 from tests.frontend.test_names import interface, renamed, subset
@@ -274,6 +275,17 @@ def test_elementwise_operators_need_no_reshape_before_them(body: str, expected: 
     )
     assert ops(small) == expected
     assert small.compared.is_right
+
+
+def test_a_loop_that_goes_on_for_ever_where_inputs_are_absent_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_runs, "LONGEST_RUN", 0.5)
+    monkeypatch.setattr(model_runs, "SECONDS", 0.2)
+    body = """b (int64 i, bool c, float[N] s) => (bool go, float[N] r)
+        { r = Mul(s, two) a = Abs(r) m = ReduceMax<keepdims = 0>(a) go = Less(m, hundred) }"""
+    text = f"g (float[N] x) => (float[N] y) {{ y = Loop(, yes, x)<body = {body}> }}"
+    small = lab.simplify(model(text, two=np.float32(2), hundred=np.float32(100), yes=np.array(True)))
+    assert small.compared.is_right
+    assert "(several, 1)" in small.agreement
 
 
 def test_a_cast_to_the_type_that_is_there_is_dropped() -> None:

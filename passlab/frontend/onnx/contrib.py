@@ -507,6 +507,8 @@ def contrib_function(proto: Any, ranks: list[int | None]) -> Any:
         if swap in body and rank is not None and rank >= 2:
             perm = [*range(rank - 2), rank - 1, rank - 2]
             body = body.replace(swap, f"Transpose <perm = [{', '.join(map(str, perm))}]> (x{at})")
+    if f"{DOMAIN}.SwapLast" in body:
+        call.refuse("transposes an input that is not known to be a matrix")
     inputs = ", ".join(f"x{at}" for at in range(len(proto.input)))
     outputs = ", ".join(f"y{at}" for at in range(len(proto.output)))
     made = "".join(f"y{at} = Identity(x0)\n" for at, name in enumerate(proto.output) if name and f"y{at}" not in body)

@@ -240,12 +240,16 @@ def _of_one_rank(n: OnnxNode, output: int, a: Expr, b: Expr) -> tuple[Expr, Expr
     """Return the values of two branches in one rank: the rank that the model states, or else the lower one.
 
     `If(size == 1) Squeeze else Identity` is how PyTorch writes a `squeeze`; a model goes on with one of the ranks. The
-    branch of the other one fails when it is taken.
+    branch of the other one fails when it is taken. Raises `ModelError` if the model states no rank and the ranks differ
+    by more than one.
     """
     ranks = [len(tensor_type(value).shape) for value in (a, b)]
     if ranks[0] == ranks[1]:
         return a, b
     stated = n.stated_rank(output)
+    if stated not in ranks and abs(ranks[0] - ranks[1]) != 1:
+        hint = "fix the condition (`values={...}` of from_onnx), or state the dimensions of the output in the model"
+        n.refuse("chooses between tensors of different ranks", str(ranks[0]), str(ranks[1]), hint=hint)
     rank = stated if stated in ranks else min(ranks)
     return (a, _never(n, b, rank)) if ranks[0] == rank else (_never(n, a, rank), b)
 

@@ -212,3 +212,23 @@ def concat_from_sequence(n: OnnxNode, sequence: Expr) -> Expr:
     assert is_packed(sequence)
     first = item_at(n, sequence, n.constant(0, "int64"))
     return Loop(n, body, n("subtract", length_of(n, sequence), 1), None, [first]).results()[0]
+
+
+@onnx_operator("Optional", 15, 28)
+def optional(n: OnnxNode, x: Expr | None = None) -> Expr:
+    """The value itself: where it is there, it is always there."""
+    if x is None:
+        n.refuse("makes a value that is absent", hint="Relay has no values that may be absent")
+    return x
+
+
+@onnx_operator("OptionalHasElement", 15, 18, 28)
+def optional_has_element(n: OnnxNode, x: Expr | None = None) -> Expr:
+    """A constant."""
+    return n.constant(x is not None, "bool")
+
+
+@onnx_operator("OptionalGetElement", 15, 18, 28)
+def optional_get_element(n: OnnxNode, x: Expr) -> Expr:
+    """The value itself."""
+    return x
