@@ -292,7 +292,7 @@ class Op(Expr):
 
         What it returns becomes an array of the dtype that the type relation says.
         """
-        self._redeclare(kernel=late(RELATIONS, "kernel_with_out")(kernel))
+        self._redeclare(kernel=late(f"{OPERATORS}.user_kernels", "kernel_with_out")(kernel))
 
     def _redeclare(self, **changes: Any) -> None:
         if not self.spec.registered:

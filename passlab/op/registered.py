@@ -20,7 +20,7 @@ from passlab.errors import Diagnostic, OpNotFoundError, RelationError, did_you_m
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, OpSpec, Relation, Reporter, declare_op, find_op, remove_op
 from passlab.ir.types import IncompleteType, Type
-from passlab.op.declare import OpBuilder, with_out
+from passlab.op.declare import OpBuilder
 from passlab.op.relations import broadcast, broadcast_compare, identity
 
 RELATIONS: dict[str, Relation] = {"Identity": identity, "Broadcast": broadcast, "BroadcastComp": broadcast_compare}
@@ -66,11 +66,6 @@ def _relation_of(function: Callable[..., Type | None]) -> Relation:
 def _no_relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     hint = "`relay.op.get(name).add_type_rel(name, function)` gives it one"
     raise RelationError(Diagnostic("the operator has no type relation", hint=hint))
-
-
-def kernel_with_out(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a user's kernel, which allocates its results, so that it can write them into `out`."""
-    return with_out(kernel)
 
 
 def with_builder(spec: OpSpec) -> OpSpec:

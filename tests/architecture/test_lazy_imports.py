@@ -42,6 +42,7 @@ UPWARD: dict[tuple[str, str], str] = {
     ("passlab.ir.module", "passlab.text.printer"): "str(mod)",
     ("passlab.ir.op", "passlab.op"): "operators are declared on first use",
     ("passlab.ir.op", "passlab.op.registered"): "operators registered by Relay's functions get relations and builders",
+    ("passlab.ir.op", "passlab.op.user_kernels"): "the kernels of such operators are called through one door",
     ("passlab.lab", "passlab.debugger.debugger"): "`lab.Debugger` is a public name",
     ("passlab.lab", "passlab.debugger.trace"): "`lab.Trace` and `lab.Fork` are public names",
     ("passlab.lab.recordings.recording", "passlab.display.pages.report"): "recording.to_html()",

@@ -42,6 +42,7 @@ from passlab.ir.span import Span
 from passlab.ir.trampoline import run_trampoline
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, children, post_order
+from passlab.op.user_kernels import typed_kernel
 from passlab.vm.kernels.kernel_text import SHORT, KernelText, Names, PyExpr, operator_text, width, wrap
 
 
@@ -90,7 +91,7 @@ class Kernels:
         """Return the call of an operator's kernel, copied into the module."""
         assert isinstance(call.op, Op)
         spec = call.op.spec
-        kernel = spec.raw or spec.kernel
+        kernel = typed_kernel(call) or spec.raw or spec.kernel
         if kernel is None or (spec.stateful and spec.non_computational):  # an instruction of the virtual machine
             raise VerifyError(Diagnostic(f"`{call.op.name}` cannot be written in Python", call.span))
         hint = call.op.name.replace(".", "_")

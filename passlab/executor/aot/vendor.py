@@ -183,9 +183,10 @@ class VendoredDefinitions:
             return self.value(prelude.diagnostic if value is Diagnostic else prelude.ProgramError, hint)
         if getattr(value, "__module__", "") == "passlab.threads":
             return self.value(getattr(prelude, value.__name__), hint)
-        if isinstance(value, type) or callable(getattr(value, "__wrapped__", value)):
+        if isinstance(value, (type, FunctionType)) or isinstance(getattr(value, "__wrapped__", None), FunctionType):
             return self._definition(value, hint)
-        raise VerifyError(f"the kernel of {hint} holds {type_in_words(value)}, which cannot be written in Python")
+        message = f"the kernel of {hint} holds {type_in_words(value)}, which cannot be written in Python"
+        raise VerifyError(Diagnostic(message, hint="define it with `def` at the top of a module"))
 
     def _simple(self, value: Any) -> str | None:
         """Return literals, and the names of objects of NumPy, the standard library and user modules; else None."""

@@ -59,8 +59,6 @@ def operator_text(call: Call, args: tuple[str, ...], binder: Binder) -> PyExpr:
         return expr
     operands = [_as_array(a, node.checked_type_) for a, node in zip(args, call.args, strict=True)]
     text = binder.kernel(call, operands)
-    if isinstance(result, TensorType) and isinstance(call.op, Op) and call.op.spec.registered:
-        text = f"np.asarray({text}, {literal(result.dtype)})"  # a user's kernel may return a list, or another dtype
     if isinstance(result, TensorType) and result.dtype in HALF_BYTES and call.op is not _CAST:
         text = binder.kernel(make("cast", call, dtype=result.dtype), [f"np.asarray({text})"])
     return PyExpr(text, fresh=False)

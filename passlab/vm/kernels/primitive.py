@@ -30,6 +30,7 @@ from passlab.ir.op import Op, OpPattern, Trait, is_op_call
 from passlab.ir.types import TensorType, TupleType, fold_tuple, tensor_types
 from passlab.ir.walk import children, post_order
 from passlab.op.dtypes import array_dtype
+from passlab.op.user_kernels import typed_kernel
 from passlab.threads import share
 from passlab.vm.generated_code import function_of
 from passlab.vm.kernels.kernel_text import KernelText, Names
@@ -306,7 +307,7 @@ def numpy_function(node: Call) -> Callable[..., Any]:
     """Return the NumPy kernel of an operator without its guard against warnings. Raises `RunError` without one."""
     op = node.op
     assert isinstance(op, Op)
-    kernel = op.spec.raw or op.spec.kernel
+    kernel = typed_kernel(node) or op.spec.raw or op.spec.kernel
     if kernel is None:
         raise RunError(Diagnostic(f"`{op.name}` cannot be run: only the compiler uses it", node.span))
     return kernel
