@@ -543,6 +543,8 @@ class Assembly:
         elif is_whole and not same:
             step.verdict = "changed"
             verdicts.doubt_end(step, body, begun.body, self)
+            if begun.body is not None and step.verdict == "changed":
+                verdicts.doubt_strange(step, [(begun.body.piece, body.piece)])
         elif not same:
             step.note = "changed by this pass or by one between it and the next pass on the same unit"
         return step

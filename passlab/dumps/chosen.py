@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from passlab.dumps.banner import NONE, Banner
 
-MOST_TYPED, FEW = 12, 6  # different passes
+MOST_TYPED, FEW = 12, 9  # different passes
 
 
 def _names(text: str) -> frozenset[str]:

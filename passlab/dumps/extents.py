@@ -37,6 +37,8 @@ class Extent(NamedTuple):
 def extent_of(data: bytes, banner: Banner, language: str) -> Extent:
     """Return the extent of the program in the bytes below a heading."""
     all_of_it = Extent((0, len(data)) if data else (), None)
+    if banner.form == "torch" and banner.end >= banner.source.size and not _WHOLE_GRAPH.search(data):
+        return Extent(all_of_it.spans, False)
     if banner.form not in ("", "onnx"):
         return all_of_it
     if banner.scope == DIFF:
@@ -56,6 +58,8 @@ def extent_of(data: bytes, banner: Banner, language: str) -> Extent:
     return Extent(extent.spans, False) if is_cut else extent
 
 
+# A graph, or the code of one, has its result at the end, and arguments that tell a backward graph from a forward one.
+_WHOLE_GRAPH = re.compile(rb"(?m)^(?:[^\n]*\] )?\s*return\b| tangents_")
 _LOSS = (
     *(b"trunc", b"omit", b"skip", b"elid", b"clipp", b"trimm", b"suppress", b"hidden", b"snip", b"exceed"),
     *(b"cut off", b"too long", b"too large", b"too big", b" more "),
@@ -146,7 +150,9 @@ _RESULT = rb"  (?:%" + _NAME + rb" = )?(?:(?:tail|musttail|notail) )?(?:"
 _CASES = rb"    (?:i\d+ [^\n]*, label |#dbg_)[^\n]*|          (?:cleanup|catch|filter|unwind)\b[^\n]*"
 _ENDS = rb"  \](?:, ![^\n]*)?(?=\r?(?:\n|\Z))|          to label\b[^\n]*"
 _CONTINUED = _CASES + rb"|" + _ENDS
-_INSTRUCTION = _RESULT + _TERMINATORS + rb"|" + _OPEN_TERMINATORS + rb"|" + _OPCODES + rb")\b[^\n]*|" + _CONTINUED
+INSTRUCTION_OF_LLVM = (
+    _RESULT + _TERMINATORS + rb"|" + _OPEN_TERMINATORS + rb"|" + _OPCODES + rb")\b[^\n]*|" + _CONTINUED
+)
 _BEFORE_INSTRUCTION = (
     rb"(?=(?:[ \t]*;[^\n]*\n)*" + _RESULT + _TERMINATORS + rb"|" + _OPEN_TERMINATORS + rb"|" + _OPCODES + rb")\b)"
 )
@@ -226,7 +232,7 @@ _SIGNED_LINE = re.compile(
     + rb"|"
     + _NAME
     + rb": +;|"
-    + _INSTRUCTION
+    + INSTRUCTION_OF_LLVM
     + rb"))"
 )
 _PLAIN_LINE = re.compile(rb"\n(?:define |# Machine code for function |; (?:Preheader|Loop|Exit blocks)|" + _TOP + rb")")
@@ -287,7 +293,7 @@ _SIGNED = re.compile(
     + rb":(?: +;|"
     + _COLOURS
     + rb"\r?$)|"
-    + _INSTRUCTION
+    + INSTRUCTION_OF_LLVM
     + rb"))[^\n]*(?:\n|\Z)|^\r?\n)+"
 )
 

@@ -19,6 +19,7 @@ from passlab.dumps.language import HEAD, LANGUAGES
 from passlab.dumps.llvm import PART, without_flags
 from passlab.dumps.source import Excerpt
 from passlab.dumps.step import Step, Unit
+from passlab.dumps.strange import differ_in_other_output
 
 if TYPE_CHECKING:
     from passlab.dumps.assembly import Assembly, Body
@@ -86,9 +87,8 @@ _TVM_INSIDE = dict.fromkeys(("ComputePrimValue", "DispatchSampling", "DispatchSo
 
 FIRST_TEXT = "the first text of this graph that is here"
 OTHER_PASS = "it may be the work of a pass that is not in the dump"
-BACK = (
-    "the text is as it was: nothing changed, or a pass that is not in the dump changed it, and this one changed it back"
-)
+BACK = "the text is as it was: perhaps a pass that is not in the dump changed it, and this one changed it back"
+IN_LINES = "the texts differ in lines that are perhaps other output"
 NO_PROGRAM = "no program stands below the headings of this pass"
 CUT_OFF = "cut off here: the program below this heading does not end"
 TORN = "lines of the dump are missing between this text and the one before"
@@ -128,6 +128,8 @@ def judge(step: Step, body: Body | None, before_body: Body | None, assembly: Ass
         _judge_program(step, assembly)
     else:
         _judge_units(step, assembly)
+    if traits.wraps and step.note in (CUT_OFF, TORN) and _WRAPS.search(step.name):
+        _judge_wrapper(step, assembly)  # the first change inside it may be its own all the same
     if traits.listed and before is None and not step.status:
         _open_listed(step)
     if step.verdict == "unchanged" and step.scope == UNIT and step.kind == "module" and step.language == "llvm":
@@ -137,6 +139,8 @@ def judge(step: Step, body: Body | None, before_body: Body | None, assembly: Ass
         step.note = "no pass: what ran between the step before and this pipeline changed the program"
     if body is not None and not step.status and not traits.says_changes:
         doubt_end(step, body, before_body, assembly)
+        if step.verdict == "changed" and step.scope != DIFF:
+            doubt_strange(step, _compared(step, body.piece, before, assembly))
 
 
 def _open_listed(step: Step) -> None:
@@ -149,20 +153,34 @@ def _open_listed(step: Step) -> None:
         step.verdict, step.since = "unknown", min(step.since, max(step.number - 1, 0))
 
 
-def doubt_end(step: Step, body: Body, before_body: Body | None, assembly: Assembly) -> None:
-    """Withdraw a verdict on a program that only the end of the dump ends, where a cut may be all that changed it."""
-    if body.whole is not None:
-        return
-    after, before = body.piece, before_body.piece if before_body is not None else None
+def doubt_strange(step: Step, pairs: list[tuple[Excerpt, Excerpt]]) -> None:
+    """Withdraw the verdict "changed" where the texts that were compared differ in other output alone."""
+    differing = [(old, new) for old, new in pairs if old.digest != new.digest]
+    if differing and all(differ_in_other_output(old, new, step.language) for old, new in differing):
+        step.verdict, step.note = "unknown", IN_LINES
+
+
+def _compared(step: Step, after: Excerpt, before: Excerpt | None, assembly: Assembly) -> list[tuple[Excerpt, Excerpt]]:
+    """Return the texts that a verdict compared: of the program, or of each of the units of a step."""
     last = _last_program(assembly, step) if before is None and step.scope == MODULE else None
     reference = before or (last.after_body if isinstance(last, Step) else None)
     if reference is None and isinstance(last, int) and assembly.input is not None:
         reference = assembly.input.piece
     if reference is not None:
-        is_cut = _is_begin(after, reference)
+        return [(reference, after)]
+    units = [(assembly.units.get(name), piece) for name, piece in zip(step.names, step.pieces, strict=True)]
+    return [(unit.last, piece) for unit, piece in units if unit is not None and unit.last is not None]
+
+
+def doubt_end(step: Step, body: Body, before_body: Body | None, assembly: Assembly) -> None:
+    """Withdraw a verdict on a program that only the end of the dump ends, where a cut may be all that changed it."""
+    if body.whole is not None:
+        return
+    after, before = body.piece, before_body.piece if before_body is not None else None
+    pairs = _compared(step, after, before, assembly)
+    if len(pairs) == 1 and pairs[0][1] is after:
+        is_cut = _is_begin(after, pairs[0][0])
     elif step.verdict == "changed":
-        units = [(assembly.units.get(name), piece) for name, piece in zip(step.names, step.pieces, strict=True)]
-        pairs = [(unit.last, piece) for unit, piece in units if unit is not None and unit.last is not None]
         is_cut = all(old.digest == piece.digest or _is_begin(piece, old) for old, piece in pairs)
     else:
         text = after.data
@@ -454,7 +472,7 @@ def _may_be_inlining(child: Step, step: Step, assembly: Assembly) -> bool:
     for name in child.names:
         unit = assembly.units.get(name)
         old, new = (unit.at(child.number - 1), unit.at(child.number)) if unit is not None else (None, None)
-        if old is not None and old is not new and (new is None or _calls(new) < _calls(old)):
+        if old is None or (old is not new and (new is None or _calls(new) < _calls(old))):
             return True
     return False
 

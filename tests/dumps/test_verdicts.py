@@ -86,7 +86,7 @@ def test_a_dump_of_befores_has_the_text_after_each_pass_where_another_follows(se
 
 @pytest.mark.parametrize("mode", ["both", "module", "change"])
 def test_mlir_dumps_of_each_kind(mode):
-    steps = writer.run(11)
+    steps = writer.run(11, 60)
     recording = read(writer.mlir_dump(steps, mode).encode())
     truth = [changed for *_, changed in steps if mode != "change" or changed]
     got = [step.verdict == "changed" for step in recording.steps]

@@ -1,0 +1,105 @@
+"""Whether two texts of a program differ in other output alone, which came between its lines or into one of them.
+
+      %3 = add i32 %1, %2                 %3 = add i32 %1, %2
+      ret i32 %3                          Total Execution Time: 0.0012 seconds
+                                          ret i[licm] visiting loop 3
+                                    32 %3
+
+The scanners of `extents` know what begins a line of a program, and a tool that indents its lines passes for one. So a
+change is not believed where all that differs are lines that no instruction begins, what the scanners left out, and
+lines of which the two halves stand apart.
+"""
+
+from __future__ import annotations
+
+import re
+
+from passlab.dumps.extents import INSTRUCTION_OF_LLVM
+from passlab.dumps.llvm import without_slots
+from passlab.dumps.source import FORMS, Excerpt
+
+_LLVM = re.compile(
+    rb"(?:" + INSTRUCTION_OF_LLVM + rb")|    (?:i\d+ -?\d+, label |#dbg_)|[ \t]*;|[^ \t]|[ \t]*\Z|  +uselistorder"
+)
+# What begins a line inside an operation of MLIR; a row of words alone is a sentence.
+_MLIR = re.compile(
+    rb"[ \t]*(?:[%\"^#!@}{)(\]\[<>,:|*+?-]|[a-z_][\w$-]*(?:\.[\w$-]+)*(?:[^\w .]|\Z| *[^\w ])|[a-z_][\w$-]*\.[\w.$-]+|"
+    rb"[\w-]+ *[:=({<\[]|(?:return|module|attributes|else|do|to|step|then|private|public|ins|outs|func)|"
+    rb"-?\d+ ?[,:>\]]|\Z)"
+)
+_MIR = re.compile(rb"[ \t]|#|;|bb\.\d|\d+B?\b|\Z|Frame Objects|Function Live Ins|Constant Pool|Jump Tables|fi#|cp#|jt#")
+_OWN = {"llvm": _LLVM, "mlir": _MLIR, "mir": _MIR}
+_NUMBERS = re.compile(rb"[#!][\w.$]*\d")
+_FARTHEST = 4  # lines of other output in the middle of a line
+MOST_LINES = 200_000
+Row = tuple[bytes, bool]  # a line, and whether it was left out of the program
+
+
+def differ_in_other_output(old: Excerpt, new: Excerpt, language: str) -> bool:
+    """Whether two texts would be equal without lines that may be other output."""
+    own = _OWN.get(language)
+    if own is None or max(old.lines, new.lines) > MOST_LINES:
+        return False
+    rows, others = (_rows(one) for one in (old, new))
+    at = to = dropped = 0
+    while at < len(rows) or to < len(others):
+        if at < len(rows) and to < len(others):
+            if rows[at][0] == others[to][0] or _plain(rows[at], language) == _plain(others[to], language):
+                at, to = at + 1, to + 1
+                continue
+            if step := _halves(rows[at][0], others, to):
+                at, to, dropped = at + 1, to + step, dropped + 1
+                continue
+            if step := _halves(others[to][0], rows, at):
+                at, to, dropped = at + step, to + 1, dropped + 1
+                continue
+        if to < len(others) and _is_strange(others[to], own):
+            to += 1
+        elif at < len(rows) and _is_strange(rows[at], own):
+            at += 1
+        else:
+            return False
+        dropped += 1
+    return dropped > 0
+
+
+def _rows(text: Excerpt) -> list[Row]:
+    """Return the lines of a text, and of the other output inside it, but not of an operation inside it, which opens."""
+    rows: list[Row] = []
+    last = None
+    for start, end in zip(text.spans[::2], text.spans[1::2], strict=True):
+        hole = text.source.read(last, start) if last is not None else b""
+        if b"{\n" not in hole:
+            rows += [(line, True) for line in hole.split(b"\n") if line.strip()]
+        data = FORMS[text.form](text.source.read(start, end))
+        rows += [(line, False) for line in data.split(b"\n") if line.strip()]
+        last = end
+    return rows
+
+
+def _plain(row: Row, language: str) -> bytes:
+    line = without_slots(row[0]).strip() if language == "mir" else row[0].strip()
+    return _NUMBERS.sub(b"#", line) if b"#" in line or b"!" in line else line
+
+
+def _is_strange(row: Row, own: re.Pattern[bytes]) -> bool:
+    return row[1] or (own.match(row[0]) is None and not row[0].endswith(b"{"))
+
+
+def strange_lines(text: Excerpt, language: str) -> list[bytes]:
+    """Return the lines of a text that may be other output."""
+    own = _OWN.get(language)
+    return [row[0] for row in _rows(text) if own is not None and _is_strange(row, own)]
+
+
+def _halves(line: bytes, rows: list[Row], at: int) -> int:
+    """Return how many rows make a line that is torn in two, 0 for none: its begin, other output, its end."""
+    line, first = line.strip(), rows[at][0].strip()
+    if line[:1] != first[:1]:
+        return 0
+    for step in range(1, min(_FARTHEST + 1, len(rows) - at)):
+        second = rows[at + step][0].strip()
+        begin = line[: -len(second)].rstrip()
+        if begin and line.endswith(second) and first.startswith(begin):
+            return step + 1
+    return 0

@@ -1,0 +1,98 @@
+"""Other output inside a program that looks like a line of it, or stands in the middle of one, is no change."""
+
+import random
+
+import pytest
+
+from passlab.dumps import read, read_text
+from passlab.dumps.strange import strange_lines
+from tests.dumps import corpus
+from tests.dumps.test_chosen_passes import iree
+from tests.dumps.test_extents import NAMES, NOISE, stored
+from tests.dumps.test_variants import torch_lines
+
+# Without those that are a line of some language, or end a program.
+STRAY = [
+    line for line in NOISE if len(line) > 3 and not line.startswith(("  %", "  ret", "entry", "^", "module", "define"))
+]
+STRAY = [line for line in STRAY if "\n" not in line and line != "func.func"]
+
+
+@pytest.mark.parametrize("name", corpus.STREAMS)
+def test_no_line_of_a_real_program_is_strange(name):
+    for step in read(corpus.stream(name)):
+        for text in (step.before_body, step.after_body):
+            assert text is None or not strange_lines(text, step.language), step
+
+
+def check_stray_lines(rng, name):
+    """Insert lines of tools, without the sign of a comment, between two lines of a program of LLVM or MLIR."""
+    data, rows, _, inside = stored(name)
+    places = [at for at, language in inside if language in ("llvm", "mlir")]
+    if not places:
+        return
+    at = rng.choice(places)
+    lines = "".join([rng.choice(STRAY) + "\n" for _ in range(rng.choice((1, 1, 3)))]).encode()
+    steps = read(data[:at] + lines + data[at:]).steps
+    assert [(step.name, step.unit) for step in steps] == [row[:2] for row in rows]
+    for step, row in zip(steps, rows, strict=True):
+        assert step.verdict in ("unknown", row[2]), (name, at, lines, step, row[:4])
+
+
+@pytest.mark.rotating
+@pytest.mark.parametrize("name", NAMES)
+def test_stray_lines_inside_a_program_falsify_no_verdict(name):
+    rng = random.Random(f"{name} stray")
+    for _ in range(8):
+        check_stray_lines(rng, name)
+
+
+LLVM = "define i32 @f(i32 %0) {\n  %2 = add i32 %0, 1\n  ret i32 %2\n}\n"
+MLIR = "func.func @f(%arg0: i32) -> i32 {\n  %0 = arith.addi %arg0, %arg0 : i32\n  return %0 : i32\n}\n"
+HEADS = {LLVM: "; *** IR Dump {} SROAPass on f ***\n", MLIR: "// -----// IR Dump {} CSE (cse) //----- //\n"}
+LINES = ["  Total Execution Time: 0.0012 seconds\n", "      7 instcombine - Number of insts combined\n"]
+
+
+@pytest.mark.parametrize("program", HEADS)
+@pytest.mark.parametrize("line", [*LINES, "[licm] visiting loop 3\n"])
+def test_a_line_between_two_lines_is_doubted(program, line):
+    heads = [HEADS[program].format(when) for when in ("Before", "After")]
+    at = program.index("\n") + 1
+    steps = read_text(heads[0] + program + heads[1] + program[:at] + line + program[at:]).steps
+    assert [step.verdict for step in steps] in (["unknown"], ["unchanged"])
+    real = program.replace("add", "mul")
+    assert read_text(heads[0] + program + heads[1] + real[:at] + line + real[at:])[1].verdict == "changed"
+
+
+@pytest.mark.parametrize("program", HEADS)
+def test_a_line_in_the_middle_of_another_is_doubted(program):
+    heads = [HEADS[program].format(when) for when in ("Before", "After")]
+    begin = program.index("\n") + 1
+    for at in range(begin + 8, program.index("\n", begin) - 2):
+        torn = program[:at] + "[licm] visiting loop 3\n" + program[at:]
+        assert read_text(heads[0] + program + heads[1] + torn)[1].verdict == "unknown", torn
+
+
+def test_a_line_that_moved_is_a_change():
+    rows = ["define i32 @f(i32 %a) {", "  %x = add i32 %a, 1", "  %y = mul i32 %a, 2", "  ret i32 %a", "}"]
+    heads = [HEADS[LLVM].format(when) for when in ("Before", "After")]
+    moved = [rows[0], rows[2], rows[1], *rows[3:]]
+    assert read_text("\n".join([heads[0], *rows, heads[1], *moved]))[1].verdict == "changed"
+
+
+def test_a_pass_inside_another_whose_text_is_torn_may_not_have_made_the_change():
+    data = iree()
+    at = data.index(b"\n", data.index(b"After InlinerPass")) + 1
+    inside = at - len(data[:at].rsplit(b"// -----// IR Dump After CanonicalizerPass", 1)[1])
+    begin = data.index(b"\n", inside) + 1
+    torn = read(data[:begin] + b"^bb0:\n}\n" + data[begin:])
+    assert [step.name for step in torn.steps[9:11]] == ["CanonicalizerPass", "InlinerPass"]
+    assert torn[10].verdict == read(data)[10].verdict == "unknown"
+
+
+def test_a_graph_of_torch_that_is_cut_off_is_not_compared():
+    """The arguments that tell forward from backward may be gone."""
+    graph = ["===== Forward graph 0 =====", "class M(torch.nn.Module):", "    def forward(self, x):"]
+    whole = torch_lines("aot_graphs", "0/0", *graph, "        add = x + x", "        return (add,)")
+    whole += torch_lines("aot_graphs", "0/0", "===== Backward graph 0 =====", *graph[1:])
+    assert [step.verdict for step in read_text(whole)] == ["ignored", "unknown"]
