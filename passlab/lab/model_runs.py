@@ -35,7 +35,7 @@ SECONDS = 10.0  # after which no further sizes are drawn
 LONGEST_RUN = 60.0  # seconds after which a run is ended: a loop may go on for ever where inputs are 0 or absent
 AGREE = 1e-2  # the largest difference, relative to the largest number of a result
 # What ends the process in onnxruntime: inputs without elements, and lengths of frames that are 0.
-WITHOUT_ELEMENTS = ("Attention", "Einsum", "GRU", "LSTM", "RNN", "STFT")
+WITHOUT_ELEMENTS = ("Attention", "Einsum", "GRU", "LSTM", "RNN", "STFT", "Scan")
 WITH_ZEROS = ("STFT",)
 FATAL = 4  # the level of onnxruntime's log: it prints nothing, since errors are raised
 Run = Callable[[Mapping[str, Array]], list[Any]]

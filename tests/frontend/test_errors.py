@@ -62,7 +62,11 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "no dtype": (RELU, {"dtype": {"x": "flaot"}}, "the dtype given for `x` is not a dtype"),
     "no option": (RELU, {"convert_config": {"use_nt_batch_mul": 1}}, "did you mean `use_nt_batch_matmul`?"),
     "no opset": (RELU, {"opset": 0}, "an opset version is a whole number from 1 on"),
-    "text": ("g (string[2] x) => (string[2] y) { y = Identity(x) }", {}, "the ONNX element type `string`"),
+    "text": (
+        "g (string[2] x) => (string[2] y) { y = Identity(x) }",
+        {},
+        "the input `x` cannot be read: Relay has no tensors of the ONNX element type `string`",
+    ),
     "a sequence": ("g (seq(float[2]) x) => (seq(float[2]) y) { y = Identity(x) }", {}, "is a sequence of a length that is not known"),
     "no such axis": ("g (float[2] x) => (float y) { y = Softmax<axis=7>(x) }", {}, "expected: -1 to 0"),
     "a missing attribute": ("g (float[2] x) => (float y) { y = Cast(x) }", {}, "needs the attribute `to`"),

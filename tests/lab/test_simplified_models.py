@@ -339,6 +339,11 @@ def test_inputs_without_elements_do_not_end_the_process() -> None:
     small = lab.simplify(model(text))
     assert small.compared.is_right
     assert "(several, 1, 0, 7)" in small.agreement
+    # It puts the axes of the results of a Scan in order by the number of their elements.
+    body = "b (float[B,H] s, float[B,H] a) => (float[B,H] q, float[B,H] o) { q = Add(s, a) o = Tanh(q) }"
+    text = f"""g (float[B,T,H] x, float[B,H] s0) => (float s, float o) {{ s, o = Scan(s0, x)<num_scan_inputs = 1,
+        scan_input_axes = [1], scan_output_axes = [1], scan_output_directions = [1], body = {body}> }}"""
+    assert lab.simplify(model(text)).compared.is_right
 
 
 def test_maps_at_the_end_stay_and_what_comes_before_becomes_smaller() -> None:

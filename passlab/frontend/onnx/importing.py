@@ -229,7 +229,12 @@ def _dtype(name: str, code: int, dtypes: str | Mapping[str, str]) -> str:
     else:
         dtype = dtypes if code == 0 else None
     if dtype is None:
-        return dtype_of(code)
+        try:
+            return dtype_of(code)
+        except ModelError as error:
+            why = error.diagnostics[0].message
+            hint = "cut the model behind the nodes that read it, and give what they compute: onnx.utils.extract_model"
+            raise ModelError(Diagnostic(f"the input `{name}` cannot be read: {why}", hint=hint)) from error
     try:
         return dtype_name(dtype)
     except (PasslabError, TypeError) as error:
