@@ -140,7 +140,7 @@ FAULTS = (
           Mutation("primitive:_blocks", "replace subscript", 5, "it - 1"),
           dataflow("add(tanh(multiply(exp(%x), %y)), %y)", _LARGE), PLAIN, "vm|graph", "tanh|multiply|exp|add"),
     Fault("what a kernel only looks at may be written over", "buffers",
-          Mutation("operator_text", "drop argument", 31),
+          Mutation("operator_text", "drop argument", 26),
           dataflow("%0 = strided_slice(%x, begin=[0, 1], end=[3, 4]);\n(exp(add(%0, %b)), sum(%x))", "%x: Tensor[(3, 4), float32], %b: Tensor[(3, 3), float32]"),
           "InferType, FuseOps", "vm", "add|slice|exp"),
     Fault("a buffer is free before its second use", "lifetimes", Mutation("_BufferPlan.operation", "drop guard"),
