@@ -309,7 +309,7 @@ def instructions() -> Iterator[str]:
     yield "\n| number | instruction | operands | meaning |\n|---|---|---|---|"
     for opcode, form in ISA.items():
         operands = ", ".join(f"{operand.name}: {operand.kind}" for operand in form.operands)
-        meaning = relay_pages._cell(form.semantics)
+        meaning = relay_pages._cell(form.sentence)
         yield f"| {int(opcode)} | `{form.mnemonic}` | {relay_pages._cell(operands)} | {meaning} |"
 
 

@@ -1,17 +1,19 @@
 """The meaning of Relay: call by value, arguments from left to right and then the callee, a shared node evaluated once.
 
-Every other way to run a program is compared with this one. The obvious evaluator is a recursive function of a node, and
+What does a program mean? What this evaluator returns: every other way to run it is compared with this one. The obvious
+evaluator is a recursive function of a node, and
 fails twice: a program nests deeper than Python's stack, and a shared node has several users. So the evaluator keeps its
 own stack of *tasks*. A task whose operands have no value yet pushes these and is tried again after them (`_loop`):
 
-    stack, its top at the right     values
-    add(e, e)
-    add(e, e)  e  e
-    add(e, e)  e  e  x
-    add(e, e)  e  e                 x
-    add(e, e)  e                    x, e
-    add(e, e)                       x, e      the lower e has its value: it is dropped
-                                    x, e, add
+    stack, its top at the right      values
+    call                             x                      add(e, e), where e is exp(x) and x a parameter
+    call  add  e  e                  x                      the callee `add` is computed last, so it is below
+    call  add  e  e  exp             x
+    call  add  e  e                  x, exp
+    call  add  e                     x, exp, e
+    call  add                        x, exp, e              the lower e has its value: it is dropped
+    call                             x, exp, e, add
+    (empty)                          x, exp, e, add, call
 
 Each call of a function makes an `Activation`, which maps the nodes of its body to their values; a closure remembers the
 activation that made it (`outer`). A call pushes the body, below it a `Return` that hands the value on: calls use the
@@ -25,7 +27,8 @@ same stack, and programs recurse as deep as `limits.frames`.
     200010000
 
 A node that occurs in several nested functions belongs to the innermost one around all its uses and is evaluated there
-once, exactly as ToANormalForm would bind it; `homes` computes the owners.
+once, exactly as ToANormalForm would bind it; `homes` computes the owners. If it has effects and is first used in a
+branch, it is evaluated before the branch is entered (`early`).
 """
 
 from __future__ import annotations
@@ -44,9 +47,9 @@ from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.homes import Homes
 from passlab.evaluate.memory import MEMORY_OPERATORS
 from passlab.evaluate.operators import apply_operator, describe
-from passlab.evaluate.shared_results import constant_result
+from passlab.evaluate.shared_results import shared_result
 from passlab.evaluate.values import ADTValue, Closure, RefValue, Value
-from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
+from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard
 from passlab.ir.expr import (
     Call,
     Constant,
@@ -352,7 +355,7 @@ def _call(ev: Evaluator, node: Call, act: Activation) -> Waits:
         if memory_operator is not None:
             act.values[node] = memory_operator(ev, node, act, args)
         else:
-            act.values[node] = constant_result(callee, node.attrs, args, node.span)
+            act.values[node] = shared_result(callee, node.attrs, args, node.span)
     elif isinstance(callee, Constructor):
         act.values[node] = ADTValue(callee, args)
     elif isinstance(callee, Closure):
@@ -415,18 +418,21 @@ def fit(pattern: Pattern, value: Value) -> dict[Expr, Value] | None:
     stack: list[tuple[Pattern, Value]] = [(pattern, value)]
     while stack:
         at, val = stack.pop()
-        if isinstance(at, PatternVar):
-            bound[at.var] = val
-        elif isinstance(at, PatternConstructor):
-            # Not by identity: an argument may come from another copy of the type's definition.
-            same = val.constructor.name_hint == at.constructor.name_hint and val.tag == at.constructor.tag
-            if not same or len(at.patterns) != len(val.fields):
-                return None
-            stack.extend(zip(at.patterns, val.fields, strict=True))
-        elif isinstance(at, PatternTuple):
-            if len(at.patterns) != len(val):
-                return None
-            stack.extend(zip(at.patterns, val, strict=True))
+        match at:
+            case PatternVar():
+                bound[at.var] = val
+            case PatternConstructor():
+                # Not by identity: an argument may come from another copy of the type's definition.
+                same = val.constructor.name_hint == at.constructor.name_hint and val.tag == at.constructor.tag
+                if not same or len(at.patterns) != len(val.fields):
+                    return None
+                stack.extend(zip(at.patterns, val.fields, strict=True))
+            case PatternTuple():
+                if len(at.patterns) != len(val):
+                    return None
+                stack.extend(zip(at.patterns, val, strict=True))
+            case PatternWildcard():
+                pass  # it fits everything and binds nothing
     return bound
 
 

@@ -46,7 +46,7 @@ _ORIGINS: WeakValueDictionary[Hashable, _Origin] = WeakValueDictionary()  # by k
 _OF_ARRAYS: dict[int, tuple[ref[Array], _Origin]] = {}  # by the `id` of an array, while it lives
 
 
-def constant_result(op: Op, attrs: Any, args: Sequence[Value], span: Span | None = None) -> Value:
+def shared_result(op: Op, attrs: Any, args: Sequence[Value], span: Span | None = None) -> Value:
     """Return the value of an operator as `apply_operator` does; large ones on frozen arrays are shared, and frozen."""
     operands = None if op.spec.stateful or not args else _key(args)
     if operands is None:

@@ -12,7 +12,7 @@ links, `root` looks up and shortens the path it went (union-find with path compr
 after the *occurs check*: no type contains itself (Robinson, "A machine-oriented logic based on the resolution
 principle", 1965). A relation that cannot conclude watches the free unknowns among what it mentions, and is tried again
 when one of them is bound, and only then (`add`, `_wake`, `solve`: a worklist). The solver knows nothing of expressions;
-`unify` alone calls `bind`, `join` and `weaken`.
+only `unify` calls `join` and `weaken`; `bind` is also called for a callee whose type is unknown (`constraints`).
 
     >>> from passlab.infer.unify import unify
     >>> from passlab.ir.types import ANY, TensorType
@@ -71,7 +71,7 @@ class MismatchError(Exception):
 
 
 class WeakenedError(Exception):
-    """A bound unknown lost a dimension in the quick mode: start over in the exact one."""
+    """A size of a bound unknown became `?` in the quick mode: start over in the exact one."""
 
 
 class Pending(Protocol):
@@ -114,7 +114,7 @@ class Solver:
         return result
 
     def is_open(self, ty: Type) -> bool:
-        """Whether `ty` contains an unknown, bound or free."""
+        """Whether `ty` contains an unknown, bound or free; if so, notes that one was met (`used`)."""
         if not holds(ty, IncompleteType):
             return False
         self.used = True

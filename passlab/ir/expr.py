@@ -1,7 +1,7 @@
 """The expressions of Relay: immutable, slotted nodes compared by identity.
 
-A program is a graph of these nodes, not a tree: a node that occurs twice is shared, and computed once. `let` binds a
-variable, and says when a value with an effect is computed.
+What is a program, if parts of it are shared and nothing changes? A graph of these nodes, not a tree: a node that occurs
+twice is shared, and computed once. `let` binds a variable, and says when a value with an effect is computed.
 
       add          x = relay.var("x", shape=(2,))
       | |          e = relay.exp(x)
@@ -17,10 +17,10 @@ variable, and says when a value with an effect is computed.
     (True, False)
 
 `==` is identity, so that nodes can be keys of dictionaries: what a pass, a recording or a view knows of a node is a
-dictionary from nodes. Whether two programs have equal structure asks `equal.structural_equal`.
+dictionary from nodes. `equal.structural_equal` says whether two programs have equal structure.
 
 Nodes do not change, so programs share parts and recordings keep every state for the price of what changed. A changed
-node is a copy, made by `with_fields`, which returns the node itself where nothing changes:
+node is a copy, made by `with_fields`, which returns the node itself if it is given the same objects:
 
     >>> node.args = ()
     Traceback (most recent call last):
@@ -168,7 +168,7 @@ class Expr(Arithmetic):
         return self._checked_type
 
     def with_fields(self: ExprT, **changes: Any) -> ExprT:
-        """Return an untyped copy with some fields changed and the same span; `self` if no value changes."""
+        """Return an untyped copy with other fields and the same span; `self` if each value is the very one it holds."""
         if _has_fields(self, changes):
             return self
         values = {name: getattr(self, name) for name in self.field_names}
@@ -195,7 +195,7 @@ class Expr(Arithmetic):
 RelayExpr = Expr
 
 
-# The setters of two slots, for inference only, are called directly, since an assignment to a node raises an error.
+# The setters of two slots, for inference and whoever knows the type of a node just made: an assignment raises an error.
 # `set_checked_type(expr, type)` fills the type cache of a node: a type that is set never changes.
 # `set_type_dependency(expr, dependency)` stores the signatures that a node's type depends on.
 set_checked_type: Callable[[Expr, Type], None] = vars(Expr)["_checked_type"].__set__
@@ -219,7 +219,7 @@ def unwrap(value: Any) -> Expr:
 
 
 def _unwrap_all(values: Sequence[Expr]) -> tuple[Expr, ...]:
-    parts = values if type(values) is tuple else _as_list(values)
+    parts = values if type(values) is tuple else _as_tuple(values)
     for part in parts:
         if not isinstance(part, Expr):
             return tuple(map(unwrap, parts))
@@ -234,7 +234,7 @@ def _has_fields(node: Expr, fields: Mapping[str, Any]) -> bool:
     return True
 
 
-def _as_list(values: Any) -> tuple[Any, ...]:
+def _as_tuple(values: Any) -> tuple[Any, ...]:
     """Return several parts of a node as a tuple. A single expression in place of a list is rejected."""
     if isinstance(values, Expr) and not isinstance(values, Tuple):
         raise NodeTypeError(Diagnostic("a list of expressions is needed, not one", hint="write `[...]` around it"))
@@ -515,7 +515,7 @@ class Function(Expr):
         virtual_device: Any = None,
     ) -> Function:
         node: Function = _new(cls._draft)
-        variables = params if type(params) is tuple else _as_list(params)
+        variables = params if type(params) is tuple else _as_tuple(params)
         for variable in variables:
             if not isinstance(variable, Var):
                 raise not_a_node_error(variable, "a variable")

@@ -1,8 +1,8 @@
 """The types of Relay. Types are hash-consed: equal types are the same object, so `is` compares them.
 
-Inference compares types all the time, and a type can be large. A tuple of two equal tuples, sixty levels deep, has 2^60
-parts when it is written out, and sixty when each is there once. So a constructor first asks the table of types
-(`_intern`), whose keys hold the parts of a type by their ids:
+How are two types compared that are too large to be written out? A tuple of two equal tuples, sixty levels deep, has
+2^60 parts when it is written out, and sixty when each is there once; and inference compares types all the time. So a
+constructor first asks the table of types (`_intern`), whose keys hold the parts of a type by their ids:
 
     TensorType((2, 3)) --> key --> (no entry) a new object, held by a weak reference
     TensorType((2, 3)) --> key --> the same object
@@ -74,7 +74,7 @@ T = PyTypeVar("T", bound="Type")
 # Weak references, so that types of programs that are gone do not fill the memory of a notebook that runs for days.
 _table: dict[tuple[PyAny, ...], weakref.ref[PyAny]] = {}
 _lock = RLock()  # reentrant: a garbage collection while it is held may run code that creates types
-_swept = [1024]  # the number of entries at which entries of dead types are swept
+_sweep_at = [1024]  # the number of entries at which entries of dead types are swept
 
 
 def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
@@ -89,10 +89,10 @@ def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
         if result is None:
             result = make()
             _table[key] = weakref.ref(result)
-            if len(_table) >= _swept[0]:
+            if len(_table) >= _sweep_at[0]:
                 for dead in [k for k, entry in list(_table.items()) if entry() is None]:
                     del _table[dead]
-                _swept[0] = max(1024, 2 * len(_table))
+                _sweep_at[0] = max(1024, 2 * len(_table))
     return result
 
 
@@ -147,7 +147,7 @@ class TensorType(Type):
     dynamic: bool
 
     def __new__(cls, shape: Iterable[PyAny] = (), dtype: PyAny = "float32") -> TensorType:
-        shape = shape if type(shape) is tuple else _as_list(shape)
+        shape = shape if type(shape) is tuple else _as_shape(shape)
         # Nearly every tensor type that is asked for exists, and an argument that equals a key has been checked. So the
         # table is asked before the arguments are.
         try:
@@ -181,7 +181,7 @@ class TensorType(Type):
         return self.shape  # type: ignore[return-value]
 
 
-def _as_list(shape: PyAny) -> tuple[PyAny, ...]:
+def _as_shape(shape: PyAny) -> tuple[PyAny, ...]:
     try:
         return tuple(shape)
     except TypeError:
@@ -335,9 +335,10 @@ class FuncType(StructuredType):
         type_constraints: Sequence[TypeRelation] | None = None,
     ) -> FuncType:
         ret_type = IncompleteType() if ret_type is None else ret_type
-        args, params, limits = _type_list(arg_types), _type_list(type_params), _type_list(type_constraints)
-        key = (cls, _ids(args), id(ret_type), _ids(params), _ids(limits))
-        return _structure(cls, key, arg_types=args, ret_type=ret_type, type_params=params, type_constraints=limits)
+        args, params = _type_list(arg_types), _type_list(type_params)
+        constraints = _type_list(type_constraints)
+        key = (cls, _ids(args), id(ret_type), _ids(params), _ids(constraints))
+        return _structure(cls, key, arg_types=args, ret_type=ret_type, type_params=params, type_constraints=constraints)
 
 
 class RefType(StructuredType):
@@ -523,27 +524,31 @@ def rebuild_type(ty: Type, new: Callable[[Type], Type]) -> Type:
     result = [new(kid) for kid in kids]
     if all(a is b for a, b in zip(kids, result, strict=True)):
         return ty
-    if type(ty) is TupleType:
-        return TupleType(result)
-    if type(ty) is RefType:
-        return RefType(result[0])
-    if type(ty) is TypeCall:
-        return TypeCall(result[0], result[1:])
-    if type(ty) is TypeRelation:
-        return TypeRelation(ty.name, result, ty.num_inputs, ty.attrs)
-    params, args = len(ty.type_params), len(ty.arg_types)  # type: ignore[attr-defined]
-    type_params = [t for t in result[:params] if isinstance(t, TypeVar)]
-    return FuncType(result[params : params + args], result[params + args], type_params, result[params + args + 1 :])  # type: ignore[arg-type]
+    match ty:
+        case TupleType():
+            return TupleType(result)
+        case RefType():
+            return RefType(result[0])
+        case TypeCall():
+            return TypeCall(result[0], result[1:])
+        case TypeRelation():
+            return TypeRelation(ty.name, result, ty.num_inputs, ty.attrs)
+        case FuncType():  # in the order of `type_children`
+            params, args = len(ty.type_params), len(ty.arg_types)
+            type_params = [t for t in result[:params] if isinstance(t, TypeVar)]
+            constraints = result[params + args + 1 :]
+            return FuncType(result[params : params + args], result[params + args], type_params, constraints)  # type: ignore[arg-type]
+    raise AssertionError(f"{type(ty).__name__} has children, and no constructor here")
 
 
-def map_type(root: Type, leaf: Callable[[Type], Type | None]) -> Type:
-    """Return `root` with every type for which `leaf` returns a replacement replaced, children first.
+def map_type(root: Type, replace: Callable[[Type], Type | None]) -> Type:
+    """Return `root` with every type for which `replace` returns another one replaced, children first.
 
     A type parameter replaced by something other than a type variable is removed from its function's parameters.
     """
     memo: dict[int, Type] = {}
     for ty in type_nodes(root):
-        replacement = leaf(ty)
+        replacement = replace(ty)
         memo[id(ty)] = replacement if replacement is not None else rebuild_type(ty, lambda part: memo[id(part)])
     return memo[id(root)]
 

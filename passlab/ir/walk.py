@@ -1,9 +1,9 @@
 """Visit and rewrite programs of any depth and any sharing, without recursion.
 
-`add(e, e)` nested fifty times has 2^50 paths from its root, but only 50 calls; a chain of 100,000 calls is deeper than
-Python's stack. So a walk is a loop with a stack of its own, and it visits a shared node once: the time is linear in
-nodes and edges. Here the loop of `post_order` lists `add(e, e)`, where e is `exp(x)`; an operator or a variable has no
-children and is listed at once:
+How does one visit a program with 2^50 paths, or 100,000 levels? `add(e, e)` nested fifty times has 2^50 paths from its
+root, but only 50 calls; a chain of 100,000 calls is deeper than Python's stack. So a walk is a loop with a stack of its
+own, and it visits a shared node once: the time is linear in nodes and edges. Here the loop of `post_order` lists
+`add(e, e)`, where e is `exp(x)`; an operator or a variable has no children and is listed at once:
 
     stack, its top at the right   listed
     add                           -
@@ -12,8 +12,9 @@ children and is listed at once:
     add None                                           the lower e was seen: it is dropped
     (empty)                       add                  the call
 
-Children come in evaluation order (`CHILDREN`): a call's callee before its arguments, a let's variable, value, body,
-a function's parameters before its body, a match's data before its clauses (pattern variables, then the arm).
+Children come in the order of the text (`CHILDREN`): a call's callee before its arguments; a let's variable, value,
+body; a function's parameters before its body. A match's data comes before its clauses, and of a clause the variables
+before the arm. The evaluator computes a callee after the arguments.
 
 `rewrite` goes over that list once and builds a new node only where a child is new (`WITH_CHILDREN`). What a pass does
 not touch stays the same object, and "did anything change?" is `new is old`. The result of a rule is not visited again:
@@ -28,7 +29,7 @@ children; it recognises the node by `pre` and builds from `post`. Parts of `pre`
     ('tanh', True)
     >>> def drop(part):  # drop `negative`, and turn `exp` into `tanh`
     ...     def rule(pre, post):
-    ...         return relay.tanh(x) if pre is e else {"pre": pre, "post": post}[part].args[0]
+    ...         return relay.tanh(x) if pre is e else (post if part == "post" else pre).args[0]
     ...     return rewrite(relay.negative(e), rule, only=(relay.Call,)).op.name
     >>> drop("post"), drop("pre")
     ('tanh', 'exp')
@@ -115,7 +116,7 @@ _LEAVES = frozenset(LEAVES)
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
-    """Return the child expressions of a node in evaluation order, binders included.
+    """Return the child expressions of a node in the order of the text, binders included.
 
     >>> [type(child).__name__ for child in passlab.ir.walk.children(passlab.parse_expr("1f + 2f"))]
     ['Op', 'Constant', 'Constant']
@@ -199,16 +200,16 @@ def _match_with(node: Match, parts: tuple[Expr, ...]) -> Match:
 # For each class with children: the node with other children, which are given in the order of `CHILDREN`.
 WITH_CHILDREN: dict[type, Callable[[Any, tuple[Any, ...]], Expr]] = NodeTable(
     {
-        Call: lambda n, parts: new_call(parts[0], parts[1:], n.attrs, n._type_args, n.span),
-        Tuple: lambda n, parts: new_tuple(parts, n.span),
-        TupleGetItem: lambda n, parts: TupleGetItem(parts[0], n.index, n.span),
-        Let: lambda n, parts: Let(parts[0], parts[1], parts[2], n.span),
-        Function: lambda n, parts: n.with_fields(params=parts[:-1], body=parts[-1]),
-        If: lambda n, parts: new_if(parts[0], parts[1], parts[2], n.span),
+        Call: lambda n, new: new_call(new[0], new[1:], n.attrs, n._type_args, n.span),
+        Tuple: lambda n, new: new_tuple(new, n.span),
+        TupleGetItem: lambda n, new: TupleGetItem(new[0], n.index, n.span),
+        Let: lambda n, new: Let(new[0], new[1], new[2], n.span),
+        Function: lambda n, new: n.with_fields(params=new[:-1], body=new[-1]),
+        If: lambda n, new: new_if(new[0], new[1], new[2], n.span),
         Match: _match_with,
-        RefCreate: lambda n, parts: RefCreate(parts[0], n.span),
-        RefRead: lambda n, parts: RefRead(parts[0], n.span),
-        RefWrite: lambda n, parts: RefWrite(parts[0], parts[1], n.span),
+        RefCreate: lambda n, new: RefCreate(new[0], n.span),
+        RefRead: lambda n, new: RefRead(new[0], n.span),
+        RefWrite: lambda n, new: RefWrite(new[0], new[1], n.span),
     }
 )
 
@@ -258,11 +259,11 @@ def with_children(node: Expr, parts: tuple[Expr, ...], results: tuple[Expr, ...]
 
 
 def result_of(root: ExprT, results: Mapping[Expr, Expr]) -> ExprT:
-    """Return the replacement of a root, or the root itself. The replacement must have the class of the root.
+    """Return the replacement of a root, or the root itself. The caller promises that it has the class of the root.
 
-    >>> x = relay.var("x")
-    >>> passlab.ir.walk.result_of(x, {x: 1}), passlab.ir.walk.result_of(x, {}) is x
-    (1, True)
+    >>> x, y = relay.var("x"), relay.var("y")
+    >>> passlab.ir.walk.result_of(x, {x: y}) is y, passlab.ir.walk.result_of(x, {}) is x
+    (True, True)
     """
     return cast(ExprT, results.get(root, root))
 
@@ -425,7 +426,10 @@ class SpanTransfer:
 
 @checked
 def substitute(root: ExprT, mapping: dict[Expr, Expr]) -> ExprT:
-    """Return `root` with the nodes in `mapping` (variables, mostly) replaced; nothing is captured."""
+    """Return `root` with the nodes in `mapping` (variables, mostly) replaced.
+
+    Names cannot clash, since variables are objects; a replacement must not contain a variable that `root` binds.
+    """
     return rewrite(root, replace=dict(mapping)) if mapping else root
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import PasslabError
-from passlab.evaluate.shared_results import constant_result
+from passlab.evaluate.shared_results import shared_result
 from passlab.ir.expr import Call, Constant, Expr, Tuple
 from passlab.ir.op import Op, is_call_of
 
@@ -92,6 +92,6 @@ def operator_value(op: Op, attrs: Any, values: Sequence[Any], fold_qnn: bool = F
     if any(v is UNKNOWN for v in values):
         return UNKNOWN
     try:
-        return constant_result(op, attrs, values)
+        return shared_result(op, attrs, values)
     except PasslabError:
         return UNKNOWN

@@ -13,9 +13,19 @@ that start no token become tokens of one character; the parser reports them in c
     8
 
 A `Cursor` is a position in the tokens, with expectations and located errors; the last part of this file finds the hint
-for an unexpected token. The grammar is recursive descent, and half a million open parentheses are deeper than Python's
-stack. So a generator parses each nested construct: it yields the generators of its parts and receives their results,
-and `run_nested` keeps those that wait in a list: memory limits the depth of a text.
+for an unexpected token.
+
+How is a text read whose brackets are deeper than Python's stack? The grammar is recursive descent, and half a million
+open parentheses are too many for it. So a generator parses each nested construct: it yields the generators of its parts
+and receives their results, and `run_nested` keeps those that wait in a list. The limit `nesting`, not Python's stack,
+bounds the depth of a text. Here p is `parentheses` below:
+
+    generators that wait   text left
+    p                      (())
+    p p                    ())
+    p p p                  ))         the third finds no `(` and returns 0
+    p p                    ))         the second reads its `)` and returns 1
+    p                      )          the first returns 2
 
     >>> def parentheses(cursor):  # how deep?
     ...     if not cursor.accept("("):
@@ -30,7 +40,8 @@ and `run_nested` keeps those that wait in a list: memory limits the depth of a t
     passlab.errors.ParseError: error: expected `)`, found the end of the text
     ...
 
-The same form, under the name of a trampoline, drives every walk here that cannot be a plain loop.
+The same form, a trampoline (`ir/trampoline.py`), drives the code generators of the virtual machine and of programs
+ahead of time.
 """
 
 from __future__ import annotations
@@ -119,6 +130,15 @@ def lex(text: str, source_name: str) -> Tokens:
     return Tokens(source, texts, starts, metadata)
 
 
+def _split(text: str) -> tuple[str, int | None]:
+    """Separate the program from the metadata section, whose mark counts only outside strings and comments."""
+    if METADATA in text:
+        for match in _METADATA_SCAN.finditer(text):
+            if match[0] == METADATA:
+                return text[: match.start()], match.end()
+    return text, None
+
+
 def _cut(text: str, start: int) -> tuple[list[str], list[int]]:
     texts: list[str] = []
     starts: list[int] = []
@@ -126,10 +146,35 @@ def _cut(text: str, start: int) -> tuple[list[str], list[int]]:
     for match in _PATTERN.finditer(text, start):
         add_text(match[1])
         add_start(match.start(1))
-    padding = 4 if texts and not texts[-1] else 5  # for looking ahead without asking for the length
-    texts += [""] * padding
-    starts += [len(text)] * padding
+    # The last token is empty, for it matches the end of the text; four more, to look ahead without asking for the
+    # length.
+    texts += [""] * 4
+    starts += [len(text)] * 4
     return texts, starts
+
+
+def _blank_comments(text: str, source: Source) -> str:
+    """Return the text with block comments replaced by spaces, at the same offsets."""
+    out: list[str] = []
+    depth = comment_start = copied = 0
+    for match in _COMMENT_PARTS.finditer(text):
+        if depth == 0 and match[0] == "/*":
+            out.append(text[copied : match.start()])
+            depth, comment_start = 1, match.start()
+        elif depth == 0:
+            continue
+        elif match[0] == "/*":
+            depth += 1
+        elif match[0] == "*/":
+            depth -= 1
+            if depth == 0:
+                copied = match.end()
+                out.append(" " * (copied - comment_start))
+    if depth:
+        span = Span(source, comment_start, comment_start + 2)
+        raise ParseError(Diagnostic("this comment never ends", span, hint="close it with `*/`; comments nest"))
+    out.append(text[copied:])
+    return "".join(out)
 
 
 def _with_numbered_names(texts: list[str], starts: list[int]) -> tuple[list[str], list[int]]:
@@ -181,39 +226,6 @@ def _numbered(texts: Sequence[str], starts: Sequence[int], i: int) -> str:
         return ""
     touch = starts[i] + len(name) == starts[i + 1] == starts[i + 2] - 1
     return f"{name}.{texts[i + 2]}" if touch else ""
-
-
-def _split(text: str) -> tuple[str, int | None]:
-    """Separate the program from the metadata section, whose mark counts only outside strings and comments."""
-    if METADATA in text:
-        for match in _METADATA_SCAN.finditer(text):
-            if match[0] == METADATA:
-                return text[: match.start()], match.end()
-    return text, None
-
-
-def _blank_comments(text: str, source: Source) -> str:
-    """Return the text with block comments replaced by spaces, at the same offsets."""
-    out: list[str] = []
-    depth = comment_start = copied = 0
-    for match in _COMMENT_PARTS.finditer(text):
-        if depth == 0 and match[0] == "/*":
-            out.append(text[copied : match.start()])
-            depth, comment_start = 1, match.start()
-        elif depth == 0:
-            continue
-        elif match[0] == "/*":
-            depth += 1
-        elif match[0] == "*/":
-            depth -= 1
-            if depth == 0:
-                copied = match.end()
-                out.append(" " * (copied - comment_start))
-    if depth:
-        span = Span(source, comment_start, comment_start + 2)
-        raise ParseError(Diagnostic("this comment never ends", span, hint="close it with `*/`; comments nest"))
-    out.append(text[copied:])
-    return "".join(out)
 
 
 # ---------------------------------------------------------------- the cursor
@@ -308,7 +320,7 @@ class Cursor:
             self.error(problem[0], hint=problem[1])
         opener = unclosed_opener(self.texts, self.i, expected)
         notes = () if opener is None else ((f"the `{self.texts[opener]}` is here", self.token_span(opener)),)
-        shown = expected[2:] if expected.startswith("a `") else expected
+        shown = expected.partition(" ")[2] if expected.startswith(("a `", "an `")) else expected
         self.error(
             f"expected {shown}, found {describe(word)}", notes=notes, hint=syntax_hint(self.texts, self.i, expected)
         )

@@ -39,9 +39,11 @@ The file ends with the pipeline language: passes by name, with options as Python
 Only literals are read, nothing is evaluated. `Pass.as_text` writes the language. Grammar, by recursive descent (the
 nesting is capped by `limits.pipeline_nesting`):
 
-    pipeline = { item [","|";"] }
-    item     = NAME [ "(" arguments ")" ] | "[" pipeline "]"
-    value    = literal | "[" values "]" | "(" values ")" | "{" value ":" value, ... "}"
+    pipeline  = { "," | ";" | item }
+    item      = "Sequential" [ "(" pipeline [ arguments ] ")" ] | NAME [ "(" arguments ")" ] | "[" pipeline "]"
+    arguments = [ argument { "," argument } [ "," ] ]          argument = [ NAME "=" ] value
+    value     = literal | "[" values "]" | "(" values ")" | "{" { value ":" value "," } "}"
+    values    = [ value { "," value } [ "," ] ]
 """
 
 from __future__ import annotations
@@ -143,7 +145,7 @@ class Sequential(Pass):
         return mod
 
     def as_text(self) -> str:
-        """Return the pipeline in the pipeline language; `Sequential.from_text` reads it back."""
+        """Return the pipeline, without `traceable`; `Sequential.from_text` reads it back if it knows the passes."""
         if type(self) is not Sequential:
             return super().as_text()
         inner = ", ".join(child.as_text() for child in self.passes)
@@ -158,10 +160,43 @@ class Sequential(Pass):
 
     def __str__(self) -> str:
         names = "".join(f"{child.info.name} " for child in self.passes)
-        return (
+        return (  # TVM's words
             f"Run Sequential pass: {self.info.name} at the optimization level {self.info.opt_level}. "
             f"The passes will be executed are: [{names}]"
         )
+
+
+def _report_skipped(child: Pass, context: PassContext, mod: IRModule, parent: PassRun, reason: str) -> None:
+    if context.instruments:
+        context._report_skipped(PassRun(child, context, mod, parent), reason)
+
+
+def required_passes(child: Pass) -> list[Pass]:
+    """Return the passes a pass requires, created from their names. Raises `PassError` for unknown names and cycles."""
+    names = child.info.required
+    if not names:
+        return []
+
+    required = [pass_from_text(name, f"the required passes of `{child.info.name}`") for name in names]
+    _check_acyclic(child, required)
+    return required
+
+
+def _check_acyclic(start: Pass, required: list[Pass]) -> None:
+    """Raise `PassError` if a pass requires itself, through any chain of required passes and pipelines."""
+    seen: set[str] = set()
+    stack: list[tuple[Pass, tuple[str, ...]]] = [(pass_, (start.info.name,)) for pass_ in required]
+    while stack:
+        pass_, path = stack.pop()
+        name = pass_.info.name
+        path = (*path, name)
+        if name == start.info.name:
+            raise PassError(Diagnostic(f"passes require each other in a cycle: {' -> '.join(path)}"))
+        if isinstance(pass_, Sequential):
+            stack.extend((child, path) for child in pass_.passes)
+        if name not in seen:
+            seen.add(name)
+            stack.extend((pass_from_text(n, f"the required passes of `{name}`"), path) for n in pass_.info.required)
 
 
 def _check_child(child: Any, number: int, name: str) -> Pass:
@@ -203,39 +238,6 @@ def _how_to_make_a_pass(value: Any) -> str | None:
     if not value.__name__.isidentifier():
         return a_pass
     return f"call it if it returns a pass: `{value.__name__}({', '.join(one.name for one in needed)})`; {a_pass}"
-
-
-def _report_skipped(child: Pass, context: PassContext, mod: IRModule, parent: PassRun, reason: str) -> None:
-    if context.instruments:
-        context._report_skipped(PassRun(child, context, mod, parent), reason)
-
-
-def required_passes(child: Pass) -> list[Pass]:
-    """Return the passes a pass requires, created from their names. Raises `PassError` for unknown names and cycles."""
-    names = child.info.required
-    if not names:
-        return []
-
-    required = [pass_from_text(name, f"the required passes of `{child.info.name}`") for name in names]
-    _check_acyclic(child, required)
-    return required
-
-
-def _check_acyclic(start: Pass, required: list[Pass]) -> None:
-    """Raise `PassError` if a pass requires itself, through any chain of required passes and pipelines."""
-    seen: set[str] = set()
-    stack: list[tuple[Pass, tuple[str, ...]]] = [(pass_, (start.info.name,)) for pass_ in required]
-    while stack:
-        pass_, path = stack.pop()
-        name = pass_.info.name
-        path = (*path, name)
-        if name == start.info.name:
-            raise PassError(Diagnostic(f"passes require each other in a cycle: {' -> '.join(path)}"))
-        if isinstance(pass_, Sequential):
-            stack.extend((child, path) for child in pass_.passes)
-        if name not in seen:
-            seen.add(name)
-            stack.extend((pass_from_text(n, f"the required passes of `{name}`"), path) for n in pass_.info.required)
 
 
 # ---------------------------------------------------------------- the pipeline language

@@ -1,7 +1,7 @@
 """The instruction table: operands, semantics and control flow of every instruction, declared once.
 
-Three engines (stepping, compiled, tracing), the verifier, the files, the listing and the debugger must agree on what an
-instruction is. Where does a new one go? Into this table, and nowhere else:
+Three engines (stepping, compiled, tracing) agree on an instruction. How? They, the verifier, the files, the listing and the
+debugger read this table. A new instruction is a number in `Opcode` and an entry here; only what emits it is elsewhere:
 
     declare(opcode, mnemonic, operands, listing, sentence, code, flow, effect)
                                  |         |                |
@@ -9,10 +9,10 @@ instruction is. Where does a new one go? Into this table, and nowhere else:
          reads writes                               stepping  r[dst_] = r[from_]   a function for each form
                                                     compiled  r2 = r1              a line of a Python function
 
-Registers belong to a call frame and hold arrays, ADT values, storages or closures. Operands are declared in their
-serialized order, which is also the order of listings; lists are serialized behind their lengths, which an `Instruction`
-does not store; jumps are relative to the instruction itself. `isa_notation` explains the notation. The opcodes and
-their serialized forms come from Relay's virtual machine.
+Registers belong to a call frame and hold arrays, scalars, tuples, ADT values, storages or closures. Operands are declared
+in their serialized order; a listing has an order of its own, mostly with `dst` first. Lists are serialized behind their
+lengths, which an `Instruction` does not store; jumps are relative to the instruction itself. `isa_notation` explains the
+notation. The opcodes and their serialized forms come from Relay's virtual machine.
 
     >>> branch = Instruction(Opcode.IF, 0, 1, 1, 2)
     >>> str(branch), encode(branch), branch.reads(), branch.successors(10)
@@ -165,7 +165,7 @@ class Instruction:
         if len(operands) != spec.count:
             raise VerifyError(f"{spec.mnemonic} takes {spec.count} operands, not {len(operands)}")
         self.spec = spec
-        self.opcode = opcode
+        self.opcode = spec.opcode  # `opcode` may be its number
         for index in spec.lists:
             if type(operands[index]) is not tuple:
                 operands = (*operands[:index], tuple(operands[index]), *operands[index + 1 :])
@@ -329,7 +329,7 @@ def decode(numbers: Sequence[int]) -> Instruction:
             else:
                 values.append(next(fields))
     except VerifyError:
-        raise
+        raise  # it is a RuntimeError, too
     except (StopIteration, RuntimeError):  # a generator turns the first into the second
         raise VerifyError(f"the instruction {spec.mnemonic} is cut off") from None
     if next(fields, None) is not None:
@@ -352,7 +352,7 @@ def disassemble(instruction: Instruction) -> str:
             texts[operand.name] = "uint1" if value == "bool" else str(value)
         else:
             texts[operand.name] = str(value)
-    text = spec.text
+    text = spec.listing
     if instruction.opcode is Opcode.INVOKE_PACKED:
         texts["inputs"] = ", ".join(f"${r}" for r in instruction.inputs) or "$"
         texts["results"] = ", ".join(f"${r}" for r in instruction.results) or "$"

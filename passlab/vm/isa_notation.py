@@ -87,8 +87,8 @@ class InstructionSpec:
     opcode: Any  # an `Opcode`
     mnemonic: str
     operands: tuple[Operand, ...]
-    text: str
-    semantics: str
+    listing: str
+    sentence: str
     code: Code
     flow: Flow
     effect: Effect
@@ -251,8 +251,8 @@ def declare(
     opcode: int,
     mnemonic: str,
     operands: str,
-    text: str,
-    semantics: str,
+    listing: str,
+    sentence: str,
     code: Code = "",
     flow: Flow = Flow.NEXT,
     effect: Effect = Effect.NONE,
@@ -266,4 +266,4 @@ def declare(
             raise VerifyError(f"bad operand `{part}` in the declaration of {mnemonic}")
         name, counts, kind, mark = match.groups()
         parsed.append(Operand(name, kind or "count", mark == "*", mark == "!", counts or ""))
-    return InstructionSpec(opcode, mnemonic, tuple(parsed), text, semantics, code, flow, effect, constants)
+    return InstructionSpec(opcode, mnemonic, tuple(parsed), listing, sentence, code, flow, effect, constants)

@@ -129,7 +129,7 @@ def test_a_kernel_that_is_exchanged_computes_anew():
 def test_a_long_chain_is_forgotten_without_recursion():
     value = relay.Constant(np.zeros(1 << 14, "float32")).data
     for _ in range(20_000):
-        value = shared_results.constant_result(relay.op.get("negative"), None, [value])
+        value = shared_results.shared_result(relay.op.get("negative"), None, [value])
     assert len(shared_results._ORIGINS) >= 20_000
     del value
     gc.collect()

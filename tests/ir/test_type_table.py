@@ -26,7 +26,7 @@ def test_threads_that_make_equal_types_at_once_get_one_object():
 
 def test_types_that_are_gone_leave_the_table():
     alive = sum(ref() is not None for ref in list(types._table.values()))
-    most = max(types._swept[0], 2 * alive + 2)
+    most = max(types._sweep_at[0], 2 * alive + 2)
     for i in range(2 * most):
         TensorType((i, 78), "float32")
     assert len(types._table) <= most

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from benchmarks.growth import STEPS
@@ -10,6 +12,7 @@ from passlab import relay
 from passlab.errors import PasslabError
 from passlab.infer import infer_module
 from passlab.ir.module import IRModule
+from passlab.passes.fuse.fuse_ops import FusionGraph, FusionGroups
 from passlab.rewriting.beta_reduction import beta_reduced
 from passlab.text.parser import parse
 from tests.call_counts import calls_of
@@ -53,3 +56,32 @@ def test_copies_of_a_function_with_effects_take_time_in_their_number():
         return calls_of(lambda: beta_reduced(mod["main"], mod))
 
     assert work(SMALL * TIMES) <= MOST * work(SMALL)
+
+
+class _Users(list[tuple[int, int]]):
+    """The users of a node, which count how often they are looked at."""
+
+    looks = 0
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        for user in super().__iter__():
+            _Users.looks += 1
+            yield user
+
+
+def test_fusion_looks_at_few_of_many_users():
+    """From each of many inputs to where all its paths meet, one path goes through a node with many users."""
+
+    def looks(size: int) -> int:
+        x = relay.var("x", shape=(1,))
+        inputs = [relay.exp(x) for _ in range(size)]
+        hub = relay.concatenate(inputs, axis=0)
+        users = [relay.tanh(hub) for _ in range(size)]
+        total = relay.concatenate([*inputs, *users], axis=0)
+        graph = FusionGraph(infer_module(IRModule.from_expr(relay.Function([x], total)))["main"])
+        graph.outputs = [_Users(users) for users in graph.outputs]
+        _Users.looks = 0
+        FusionGroups(graph, 256)
+        return _Users.looks
+
+    assert looks(800) <= 2.5 * looks(400)

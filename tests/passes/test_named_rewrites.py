@@ -13,6 +13,7 @@ from passlab.infer import infer_module
 from passlab.ir import IRModule
 from passlab.text.parser import parse
 from passlab.transform.context import PassContext
+from tests.passes.docstring_programs import Case, all_cases
 
 X = "%x: Tensor[(1, 2, 4, 4), float32]"
 CONV = 'nn.conv2d({}, ones(shape=[2, 2, 1, 1], dtype="float32"), channels=2, kernel_size=[1, 1])'
@@ -111,6 +112,25 @@ def test_each_change_is_a_named_application_that_can_be_refused(case: str):
             value = Evaluator(one).run("main", args)
             for a, b in zip(leaves(value), leaves(expected), strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-4)
+
+
+@pytest.mark.parametrize("case", all_cases(), ids=str)
+def test_a_pass_asks_for_the_rewrites_that_it_makes_and_no_others(case: Case):
+    """Each further rewrite changes the program: `bisect`, which permits so many, counts none that does nothing."""
+    mod = infer_module(parse(case.before))
+
+    def first(count: int) -> tuple[str, list[str]]:
+        """The program after so many rewrites, and the rules that asked."""
+        chooser = Chooser(set(range(count)))
+        with PassContext(opt_level=4, instruments=[chooser]):
+            return transform.get_pass(case.factory, **case.options)(mod).astext(), chooser.asked
+
+    text, asked = first(0)
+    for count in range(1, len(asked) + 1):
+        before, (text, asked) = text, first(count)
+        assert text != before, (count, asked[count - 1])
+        if count == len(asked):
+            break
 
 
 def leaves(value: Any) -> list[Any]:

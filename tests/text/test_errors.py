@@ -46,7 +46,7 @@ EXPRESSIONS = [
     ("1 $ 2", "unexpected character '$'", (1, 3), None),
     ("1 \u00e9", "unexpected character '\u00e9'", (1, 3), None),
     ("1\r2", "a carriage return without a line feed", (1, 2), None),
-    ("if (True) { 1 }", "expected an `else`, found the end of the text", (1, 16), "two branches"),
+    ("if (True) { 1 }", "expected `else`, found the end of the text", (1, 16), "two branches"),
     ("if True { 1 } else { 2 }", "expected `(`, found `True`", (1, 4), None),
     ("fn <A>(%x: A) { %x }", "expected `(`, found `<`", (1, 4), None),
     ("let x = 1; 2", "expected a variable `%x`, found `x`", (1, 5), None),

@@ -7,7 +7,10 @@ What does a compiler need to know of an operator? Here `nn.matmul` says it all, 
         relation=...     the result's type from the arguments' types: it waits, refines, or refuses
         pattern=...      how it fuses with its neighbours
         gradient=...     the derivative, as Relay
-        edge_cases=...)  calls with which every law and executor is tried
+        precision=...    what ToMixedPrecision does with it
+        warns=...        whether NumPy's warnings about numbers are silenced
+        edge_cases=...   calls with which every law and executor is tried
+        level=..., shapes=..., source=..., example=...)    what the manual says of it
     def matmul(attrs, tensor_a, tensor_b, *, out):  the kernel, in NumPy; `out` is memory that the result may use
 
 From this the registry derives the Python function `relay.nn.matmul` with its stub, the text, the inference, all
@@ -37,12 +40,12 @@ from collections.abc import Sequence
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Reporter
-from passlab.ir.types import ANY, Dim, TensorType, Type
+from passlab.ir.types import Dim, TensorType, Type
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, dtype, integer
 from passlab.op.nn import gradients
-from passlab.op.nn.accumulation import matmul as multiply
+from passlab.op.nn.accumulation import matmul as matrix_product
 from passlab.op.nn.accumulation import result_dtype
 from passlab.op.relations import broadcast_dim, refuse, tensor
 
@@ -95,7 +98,7 @@ def _product(attrs: Attrs, a: Array, b: Array, out: Array | None) -> Array:
     """Return the product of two stacks of matrices, each transposed if the attributes say so."""
     a = a.swapaxes(-1, -2) if attrs.transpose_a else a
     b = b.swapaxes(-1, -2) if attrs.transpose_b else b
-    return multiply(a, b, result_dtype(attrs.out_dtype, a.dtype), out)
+    return matrix_product(a, b, result_dtype(attrs.out_dtype, a.dtype), out)
 
 
 @operator(
@@ -143,8 +146,6 @@ def _batch_matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
         raise RelationError(
             Diagnostic(f"nn.batch_matmul cannot multiply {a} with {b}", expected="equal batch sizes, or 1"), 1
         )
-    if a.shape[0] is ANY and b.shape[0] is not ANY and b.shape[0] != 1:
-        batch = b.shape[0]
     return TensorType((batch, rows, columns), attrs.out_dtype or a.dtype)
 
 
@@ -161,6 +162,7 @@ def _batch_matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     precision=Precision.ALWAYS,
     warns=True,
+    # In Relay the Python function transposes the second factor unless told otherwise; the text does not.
     python=Python("tensor_a, tensor_b, out_dtype='', transpose_a=False, transpose_b=True"),
     gradient=gradients.batch_matmul,
     shapes="(b, m, k), (b, k, n) -> (b, m, n); with transpose_b (b, n, k)",
@@ -226,4 +228,4 @@ def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
 )
 def dense(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Multiply `data` (..., k) by the transpose of `weight` (units, k), giving (..., units)."""
-    return multiply(data, weight.T, result_dtype(attrs.out_dtype, data.dtype), out)
+    return matrix_product(data, weight.T, result_dtype(attrs.out_dtype, data.dtype), out)

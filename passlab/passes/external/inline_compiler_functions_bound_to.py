@@ -23,7 +23,7 @@ from passlab.analysis.state import Movability
 from passlab.errors import Diagnostic, PassValueError, did_you_mean
 from passlab.ir.expr import Call, Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
-from passlab.ir.walk import post_order, rewrite
+from passlab.ir.walk import permitted, post_order, rewrite
 from passlab.passes.external.inline_composites import without_composites
 from passlab.rewriting.fresh_copy import apply
 from passlab.transform.base import ModulePass
@@ -49,7 +49,9 @@ class InlineCompilerFunctionsBoundTo(ModulePass):
             raise PassValueError(Diagnostic(f"the module has no function @{name}", hint=hint))
         is_movable = Movability(mod)
         # A function that refers to one of the others, or to itself, is not inlined: that might not end.
-        inlined = {n: without_composites(mod[n], is_movable) for n in names if not names & _global_names(mod[n])}
+        closed = [n for n in names if not names & _global_names(mod[n])]
+        with permitted(None):  # its composites belong to the rewrite of a call: without that, nothing changes
+            inlined = {n: without_composites(mod[n], is_movable) for n in closed}
         if not inlined:
             return mod
         changes: dict[Any, Function | None] = {

@@ -31,7 +31,7 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=2, contract=EXACT, acts_on=STARTS)
 class FoldConstant(FunctionPass):
-    """Evaluate operator calls whose arguments are constants, or tuples of them, with the reference evaluator.
+    """Evaluate operator calls whose arguments are constants, or tuples of them, with the kernels of the operators.
 
     An `if` on a constant becomes one of its branches; a projection of a tuple literal becomes the field; a let of a
     constant tensor is removed, and the constant replaces its variable. `shape_of` and `ndarray_size` of static types

@@ -80,8 +80,10 @@ from passlab.transform.declare import EXACT, standard_pass
 #    epilogue: in `add(transpose(%b), conv2d)` the transpose would be computed inside of the kernel of the convolution.
 # 4. Turn each group into a function (`_Fuser`).
 #
-# It takes time linear in the size of the graph: a search for paths (`_between`) visits at most `max_nodes` nodes.
+# A post-dominator costs log(depth) for each edge. A search for paths (`_between`) visits at most `max_nodes` nodes.
 
+# From easy to hard to fuse, which the rules compare by `<=`. ANCHOR is Relay's OUT_ELEMWISE_FUSABLE: a convolution or a
+# matrix product.
 ELEMWISE, BROADCAST, INJECTIVE, COMM_REDUCE, ANCHOR, TUPLE, OPAQUE = (int(p) for p in OpPattern)
 EPILOGUES, INJECTIVES, TUPLE_FIELDS = PHASES = range(3)
 _SIMPLE_DTYPES = frozenset(map(np.dtype, ("int32", "int64", "float32", "float64", "bool")))
@@ -107,11 +109,11 @@ class FuseOps(FunctionPass):
     fuse_opt_level: int = -1
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        if func.is_primitive:
+            return func
         level = ctx.opt_level if self.fuse_opt_level == -1 else self.fuse_opt_level
         depth = ctx.get_config("relay.FuseOps.max_depth")
         link = bool(ctx.get_config("relay.FuseOps.link_params")) or bool(func.attrs.get("link-params"))
-        if func.is_primitive:
-            return func
         graph = FusionGraph(func)
         return _Fuser(graph, FusionGroups(graph, depth, fuse=level > 0), link, Movability(mod)).fuse_groups(func)
 
@@ -219,8 +221,9 @@ class FusionGroups:
     ...     groups = FusionGroups(graph, 256)
     ...     for number, node in enumerate(graph.nodes):
     ...         if graph.pattern[number] != OPAQUE:
-    ...             found.setdefault(groups.root(number), []).append(getattr(node, "op", None) or "tuple")
-    ...     return [[str(op) if op == "tuple" else op.name for op in group] for group in found.values()]
+    ...             name = node.op.name if isinstance(node, Call) else "tuple"
+    ...             found.setdefault(groups.root(number), []).append(name)
+    ...     return list(found.values())
     >>> conv = "%0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1]); %1 = nn.relu(%0); %2 = exp(%0);"
     >>> kernels(conv + "add(%1, %2)")
     [['nn.conv2d', 'nn.relu', 'exp', 'add']]
@@ -274,20 +277,17 @@ class FusionGroups:
         total = self._size[self.root(sink)]
         if len(outputs[node]) == 1 and outputs[node][0][0] == sink:  # most nodes have one user: there is no other path
             return [node] if total + self._size[node] <= self._max else None
-        between: list[int] = []
-        seen = {sink}
-        stack = [node]
-        while stack:
-            at = stack.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            between.append(at)
-            total += self._size[at]
-            if total > self._max:
-                return None
-            stack += [user for user, _ in outputs[at]]
-        return between
+        between, seen = [node], {node, sink}
+        total += self._size[node]
+        for at in between:  # which grows
+            for user, _ in outputs[at]:
+                if total > self._max:  # asked for each user: a node may have thousands
+                    return None
+                if user not in seen:
+                    seen.add(user)
+                    between.append(user)
+                    total += self._size[user]
+        return between if total <= self._max else None
 
     def _try_fuse(self, node: int, sink: int, phase: int, between: list[int]) -> None:
         # Both are asked: the relation is about the edges of the graph, the path about the groups so far, which an
@@ -351,19 +351,20 @@ class _KernelBuilder:
         self.reshapes = True
         self.calls = False
 
-    def param(self, value: Expr, like: Expr) -> Var:
-        cached = self.params.get(value)
+    def param(self, now: Expr, before: Expr) -> Var:
+        """Return the parameter for an argument: `before` fusion it has the type, `now` it is passed."""
+        cached = self.params.get(now)
         if cached is None:
-            ty, number = like.checked_type, len(self.params)
+            ty, number = before.checked_type, len(self.params)
             name = _NAMES[number] if number < len(_NAMES) else f"p{number}"
             if type(ty) is TensorType:
                 cached = new_var(name, ty, None, None, ty)
             else:
                 cached = typed_var(name, ty)
                 self.reshapes = False
-            self.params[value] = cached
-            if type(value) is not Var:
-                self.computed.append(like)
+            self.params[now] = cached
+            if type(now) is not Var:
+                self.computed.append(before)
         return cached
 
 
@@ -437,7 +438,7 @@ class _Fuser:
             inner = new_call(call.op, args, call.attrs, call._type_args, call.span, ty)
             if ty is None:
                 keep_type(call, inner, call.args, args)
-        return self._closed(call, inner, kernel) if root == number else inner
+        return self._call_of_kernel(call, inner, kernel) if root == number else inner
 
     def _projection(self, node: TupleGetItem) -> Expr:
         alone = self._is_root(node)
@@ -447,7 +448,7 @@ class _Fuser:
         kernel = self._kernel(root)
         inner = node.with_fields(tuple_value=self._inside(kernel, root, (node.tuple_value,))[0])
         keep_type(node, inner, (node.tuple_value,), (inner.tuple_value,))
-        return self._closed(node, inner, kernel) if alone else inner
+        return self._call_of_kernel(node, inner, kernel) if alone else inner
 
     def _kernel(self, root: int) -> _KernelBuilder:
         kernel = self.kernels.get(root)
@@ -468,7 +469,7 @@ class _Fuser:
             inside.append(now if own else kernel.param(now, arg))
         return tuple(inside)
 
-    def _closed(self, node: Expr, body: Expr, kernel: _KernelBuilder) -> Expr:
+    def _call_of_kernel(self, node: Expr, body: Expr, kernel: _KernelBuilder) -> Expr:
         attrs = (RESHAPE if kernel.reshapes else KERNEL) if kernel.calls else NO_KERNEL
         args = self._in_order(kernel, body)
         params = tuple(map(kernel.params.__getitem__, args))

@@ -28,12 +28,12 @@ from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
-# When may two calls be one? When they are equal, and when the first is certainly computed before the second:
+# When may two calls be one? When they are equal, and one is in the block of the other or in a block around it: then it
+# is computed whenever the other is, for a node that several use is computed where the first of them needs it.
 #
 #     let %a = exp(%x);                    number 5: the first with the key (exp, number of %x)
 #     if (%c) { exp(%x) }                  number 5: a twin, for %a is in an enclosing block
-#     else { tanh(%x) + tanh(%x) }         one tanh
-#     ... and after the `if` another tanh(%x): it has no twin, for the branch may not be taken
+#     else { tanh(%x) + tanh(%x) }         one tanh; that of the other branch, if there is one, stays its own
 #
 # 1. Value numbering (`_value_numbers`; Cocke and Schwartz, "Programming Languages and Their Compilers", 1970): nodes in
 #    topological order, each with a number. Nodes with equal keys share it; a key consists of the operator, the
@@ -42,7 +42,7 @@ from passlab.transform.declare import EXACT, standard_pass
 #    expressions that are available. What a scope adds is taken out again when it is left.
 # 3. Redirect the uses (`_merge`).
 #
-# The time is linear in nodes and edges.
+# The time is linear in nodes and edges, but for sorting the groups.
 
 _CLOSED = ("Primitive", "Compiler", "Composite")
 
@@ -51,10 +51,10 @@ _CLOSED = ("Primitive", "Compiler", "Composite")
 class EliminateCommonSubexpr(FunctionPass):
     """Replace equal operator calls and projections by one node.
 
-    Two calls are equal if their operators and attributes are, and if each argument is the same node, an equal scalar
-    constant, or a tuple of equal fields. Calls of stateful operators and calls without arguments are never merged, nor
-    are the marks of regions for other compilers and pieces of memory. `fskip(expr)` returns True to keep a call as it
-    is.
+    Two calls are equal if their operators and attributes are, and if each argument is the same node or an equal one.
+    That is an equal call or projection, an equal scalar constant, or a tuple of equal fields. Calls of stateful
+    operators and calls without arguments are never merged, nor are the marks of regions for other compilers and pieces
+    of memory. `fskip(expr)` returns True to keep a call as it is.
 
     A use is redirected only to an expression in its own block or an enclosing one, never into another branch, arm or
     function. So nothing is computed that was not computed before (Relay merges across branches). Functions that are
@@ -71,7 +71,9 @@ class EliminateCommonSubexpr(FunctionPass):
         if not groups:
             return func
         twins = _twins(Scopes(func), number, groups)
-        return func if _only_projections_of_one_tuple(twins) else _merge(func, twins)
+        if _only_projections_of_one_tuple(twins):
+            return func
+        return _merge(func, {node: twin for node, twin in twins.items() if may_rewrite(_NAME)})
 
 
 # Each use has its own mark, or regions would merge; each storage is memory of its own.
@@ -159,8 +161,7 @@ def _twins(scopes: Scopes, number: dict[Expr, int], groups: dict[int, list[Expr]
         for node in candidates.get(scope, ()):
             key = (closed, number[node])
             if key in available:
-                if may_rewrite(_NAME):
-                    twins[node] = available[key]
+                twins[node] = available[key]
             else:
                 available[key] = node
                 added.append(key)
@@ -171,19 +172,22 @@ def _twins(scopes: Scopes, number: dict[Expr, int], groups: dict[int, list[Expr]
 
 def _only_projections_of_one_tuple(twins: dict[Expr, Expr]) -> bool:
     """Whether merging changes nothing that structural equality sees: no twins are calls or come from twin tuples."""
-    # A projection may be of a projection, and so on: the node that such a chain begins at, kept, for chains share.
-    base: dict[Expr, Expr] = {}
+    # Projections of projections form chains, which may share their ends: the node at which each chain starts,
+    # remembered.
+    starts: dict[Expr, Expr] = {}
 
-    def of(node: Expr) -> Expr:
+    def start_of(node: Expr) -> Expr:
         chain = []
-        while type(node) is TupleGetItem and node not in base:
+        while type(node) is TupleGetItem and node not in starts:
             chain.append(node)
             node = node.tuple_value
-        found = base.get(node, node)
-        base.update(dict.fromkeys(chain, found))
-        return found
+        start = starts.get(node, node)
+        starts.update(dict.fromkeys(chain, start))
+        return start
 
-    return all(type(d) is TupleGetItem and of(d) is of(twin) for d, twin in twins.items())
+    return all(
+        type(duplicate) is TupleGetItem and start_of(duplicate) is start_of(twin) for duplicate, twin in twins.items()
+    )
 
 
 def _merge(root: ExprT, twins: dict[Expr, Expr]) -> ExprT:

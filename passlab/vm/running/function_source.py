@@ -1,9 +1,9 @@
 """A function of an executable as the text of one Python function, which the compiled engine runs.
 
-An interpreter in Python pays for each instruction what a small kernel costs: fetch, decode, dispatch, registers in a
-list. Translated to Python once, an instruction is a line, and a register a local variable. Four things must survive the
-translation: jumps, for Python has none; calls of any depth; the limit on instructions (the *fuel*); and the place of an
-error. Here is `count(n) = n == 0 ? 0 : count(n - 1)`:
+How is bytecode run as fast as Python can? An interpreter in Python pays for each instruction what a small kernel costs:
+fetch, decode, dispatch, registers in a list. Translated to Python once, an instruction is a line, and a register a
+local variable. Four things must survive the translation: jumps, for Python has none; calls of any depth; the limit on
+instructions (the *fuel*); and the place of an error. Here is a program that counts down:
 
     >>> import passlab
     >>> mod = passlab.parse("def @main(%n: int32) -> int32 { if (%n == 0) { 0 } else { @main(%n - 1) } }")
@@ -35,16 +35,19 @@ error. Here is `count(n) = n == 0 ? 0 : count(n - 1)`:
     <BLANKLINE>
 
 *Jumps.* A branch becomes `if`. A basic block with several predecessors becomes a label, and the function a loop that
-finds the label of `pc` by binary search. A tail call of the function itself is an iteration of that loop, as above.
-*Calls.* A driver executes all other calls and keeps the frames in a list. A function with calls that are not in tail
-position is a generator, which yields the callee's number and the arguments and is sent the result. A tail call is
-returned as a `Call`. *Fuel.* Each basic block pays before it runs. Where fuel does not last, `OutOfFuel` carries the
-registers to the stepping engine, which goes on from there. *Errors.* `pcs` has the instruction of each line, so
-locating an error costs nothing at run time.
+finds the label of `pc` by binary search. Where only a few moves and a return follow, the block is written twice instead
+(the one at 21 above). A tail call of the function itself is an iteration of that loop, as above.
+*Calls.* A driver
+executes all other calls and keeps the frames in a list. A function with calls that are not in tail position is a
+generator, which yields the callee's number and the arguments and is sent the result. A tail call is returned as a
+`Call`. *Fuel.* Each basic block pays before it runs. Where fuel does not last, `OutOfFuel` carries the registers to the
+stepping engine, which goes on from there. *Errors.* `pcs` has the instruction of each line, so locating an error costs
+nothing at run time.
 
-Registers are local variables, constants globals. The text consists of numbers and of names from this module: no name of
-a program enters it. Calls of kernels whose planned storages have no other use allocate their results instead
-(`result_maker`), and scalars that one NumPy operation computes need no kernel (`number5_0` is a scalar of the program).
+Registers are local variables, constants globals. The text consists of numbers and of names that passlab chose
+(`Emitter.names`): no name of a program enters it. Calls of kernels whose planned storages have no other use allocate
+their results instead (`result_maker`), and scalars that one NumPy operation computes need no kernel (`number5_0` is a
+scalar of the program).
 
 The file begins with the analysis of a function before it is compiled (`FunctionBlocks`): basic blocks, constants,
 kernels that allocate their results.
@@ -76,10 +79,10 @@ from passlab.vm.semantics import Emitter, Environment
 class FunctionBlocks:
     """The analysis of one function. With `own_memory`, tensors live in the storages of an allocator.
 
-    `presets` are the registers that hold constants. By first instruction of a basic block, `ends` has its last one, or
-    the head of the block that follows, and `entries` the number of its predecessors. `dropped` are the instructions
-    that have no effect, `makers` the kernels that allocate their results by pc, and `storages` the dropped allocations
-    for them: the bytes, and the pc of the kernel.
+    `presets` are the registers that hold constants. `ends` maps the first instruction of each basic block to its last.
+    A block may also end because a jump leads to the next instruction: then to that one. `entries` counts the
+    predecessors of a block. `dropped` are the instructions that get no line of their own, `makers` the kernels that
+    allocate their results by pc, and `storages` the dropped allocations for them: the bytes, and the pc of the kernel.
     """
 
     def __init__(self, exe: Executable, function: VMFunction, own_memory: bool = False) -> None:
@@ -91,7 +94,7 @@ class FunctionBlocks:
             if instruction.opcode is not Opcode.KILL_REGISTER:
                 for register in instruction.writes():
                     self.writers.setdefault(register, []).append(pc)
-        self.params = len(function.params)
+        self.param_count = len(function.params)
         self.presets = self._presets()
         self.entries: Counter[int] = Counter()
         self.ends = self._basic_blocks()
@@ -111,7 +114,7 @@ class FunctionBlocks:
             instruction = self.code[writers[0]]
             name = instruction.spec.copied_name
             # With one writer a register holds the constant at each read: the verifier found no read before a write.
-            if len(writers) > 1 or register < self.params or not name:
+            if len(writers) > 1 or register < self.param_count or not name:
                 continue
             if name in instruction.spec.constants:
                 presets[register] = instruction.spec.constants[name](Environment(self.exe), instruction)
@@ -188,7 +191,7 @@ class FunctionBlocks:
 
     def _only_writer(self, register: int, opcode: Opcode, start: int, end: int) -> tuple[int, Instruction] | None:
         writers = self.writers.get(register, [])
-        if len(writers) != 1 or not start <= writers[0] < end or register < self.params:
+        if len(writers) != 1 or not start <= writers[0] < end or register < self.param_count:
             return None
         instruction = self.code[writers[0]]
         return (writers[0], instruction) if instruction.opcode is opcode else None
@@ -379,7 +382,7 @@ class FunctionSource(Emitter):
         """
         last = self.instructions[end]
         # True where the block ends because a jump leads to `end`, whose instruction begins another block.
-        entered = end != start and end in self.blocks.ends and self.blocks.entries[end] > 0
+        entered = end != start and end in self.blocks.ends
         control = None if entered else last
         count = end - start + (control is not None)
         lines = []
@@ -410,9 +413,10 @@ class FunctionSource(Emitter):
         """Estimate the bytes of allocations in a basic block that are too small to be checked individually."""
         total = 0
         for pc in range(start, end):
-            size, kernel = self.blocks.storages.get(pc, (self.least_checked, 0))
-            if size < self.least_checked and not self._is_arithmetic(self.instructions[kernel]):
-                total += size
+            if pc in self.blocks.storages:
+                size, kernel = self.blocks.storages[pc]
+                if size < self.least_checked and not self._is_arithmetic(self.instructions[kernel]):
+                    total += size
             if self.instructions[pc].spec.effect is Effect.OBJECT:
                 total += object_bytes(self.instructions[pc])
         return total
@@ -524,13 +528,13 @@ class FunctionSource(Emitter):
         return [*checks, *self._pay_memory("size"), *lines]
 
     def _is_arithmetic(self, i: Instruction) -> bool:
-        kernel = self.exe.kernels[i.operands[0]]
+        kernel = self.exe.kernels[i.packed]
         return kernel.native and kernel.scalar is not None and i.outputs == 1
 
     def _allocating_kernel(self, pc: int, i: Instruction) -> list[str]:
         """Return the lines of a kernel call that allocates its results."""
         maker, kinds = self.blocks.makers[pc]
-        kernel = self.exe.kernels[i.operands[0]]
+        kernel = self.exe.kernels[i.packed]
         ins, outs = i.inputs, i.results
         positions = scalar_positions(kernel.function)
         args = ", ".join([self.array(r) if p in positions else self.read(r) for p, r in enumerate(ins)])

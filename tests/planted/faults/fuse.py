@@ -24,7 +24,7 @@ FAULTS = (
           .replace("concatenate((%1, %2, %3), axis=1)", "(%1, %2, %3)").replace("%a, kernel_size=[1, 1]", "%a, kernel_size=[1, 1], strides=[2, 2]"),
           "InferType, CombineParallelConv2d, FuseOps", "CombineParallelConv2d", "parallel nn.conv2d"),
     Fault("kernel parameters in the other order", "operands",
-          Mutation("_Fuser._closed", "replace call", 1, "it[::-1]"),
+          Mutation("_Fuser._call_of_kernel", "replace call", 1, "it[::-1]"),
           dataflow("tanh(nn.relu(subtract(%x, %y)))", VECTORS), "InferType, FuseOps", "FuseOps", ""),
     Fault("every argument is one parameter", "captures",
           Mutation("_KernelBuilder.param", "replace call", 0, "it or next((p for v, p in it.func.value.items() if v.checked_type_ is it.args[0].checked_type_), None)"),
