@@ -31,6 +31,8 @@ _CUT = """() => {
     if (!box.width || !box.height || getComputedStyle(one).visibility === "hidden") continue;
     if ((box.left < frame.left - 1 || box.right > frame.right + 1) && !scrolls(one))
       cut.push(`${one.className || one.tagName} ${Math.round(box.left - frame.left)}..${Math.round(box.right - frame.left)}`);
+    const bar = one.closest(".pl-bar")?.getBoundingClientRect();
+    if (bar && (box.top < bar.top - 1 || box.bottom > bar.bottom + 1)) cut.push(`${one.className} is not whole in its bar`);
     if (one.matches(".pl-title") && box.width < 90 && one.textContent.length > 20) cut.push(`title of ${Math.round(box.width)}`);
   }
   return cut;
