@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traitlets
+
 from passlab.display.views.graph import GraphView
 from passlab.notebook.view_widget import ViewWidget
 
@@ -9,6 +11,7 @@ from passlab.notebook.view_widget import ViewWidget
 class GraphWidget(ViewWidget):
     """A dataflow graph."""
 
+    place = traitlets.Dict().tag(sync=True)  # what the reader sees of it, for when the page is loaded again
     view: GraphView
 
     def _answer(self, content: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import passlab
+from passlab.display import graph_view
 from passlab.notebook import show
 from tests.browser.widget_page import widget_page
 
@@ -113,3 +115,47 @@ def test_a_view_that_is_drawn_again_shows_the_same(chrome: Browser) -> None:
         page.wait_for_function(
             "[...document.querySelectorAll('.pl-body .pl-scroll')].some(box => box.scrollTop === 700)"
         )
+
+
+def test_a_graph_is_seen_again_as_it_was_looked_at(chrome: Browser) -> None:
+    """In a widget of its own, in the tab of an explorer, and in an exported page."""
+    transform = "() => document.querySelector('.pl-canvas > g:not(:empty)').getAttribute('transform')"
+    for view, keys in ((graph_view(passlab.parse(NET)), ""), (recorded(), "3")):
+        widget = show(view)
+        with widget_page(widget, chrome, (1300, 700)) as (page, _):
+            if keys:
+                page.keyboard.press(keys)
+            page.get_by_role("button", name="close the hints").click()
+            page.wait_for_timeout(100)  # for the canvas, which grows
+            page.locator(".passlab").focus()
+            page.wait_for_selector(".pl-box")
+            page.keyboard.press("0")
+            whole = page.evaluate(transform)
+            for key in ("+", "+", "+"):
+                page.keyboard.press(key)
+            near = page.evaluate(transform)
+            assert near != whole
+            page.wait_for_timeout(600)
+        assert [float(part) for part in widget.place["graph"].split(",")][2] > 0
+        with widget_page(widget, chrome, (1300, 700)) as (page, _):
+            page.wait_for_selector(".pl-box")
+            numbers, kept = (re.findall(r"[-\d.]+", text) for text in (near, page.evaluate(transform)))
+            assert [float(one) for one in kept] == pytest.approx([float(one) for one in numbers], abs=3)
+            page.get_by_role("button", name="close the hints").click()
+            page.wait_for_timeout(100)  # for the canvas, which grows
+            page.locator(".passlab").focus()
+            page.keyboard.press("0")
+            assert page.evaluate(transform) != near
+            page.wait_for_timeout(600)
+        assert widget.place["graph"] == ""
+
+
+@pytest.mark.parametrize("words", ["1,2", "1,2,3,4", "a,b,c", "1,2,0", "1,2,1e9", "1e99,0,1", ",,", "NaN,0,1"])
+def test_an_address_of_no_camera_shows_the_whole_graph(page: Page, address: str, words: str) -> None:
+    page.goto(f"{address}#tab=graph&graph={words}")
+    expect_shown(page, "FuseOps", "Graph")
+    canvas = page.locator(".pl-canvas:visible").bounding_box()
+    box = page.locator(".pl-box").first.bounding_box()
+    assert canvas is not None
+    assert box is not None
+    assert canvas["x"] < box["x"] < canvas["x"] + canvas["width"]

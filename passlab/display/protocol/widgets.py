@@ -62,7 +62,8 @@ class Related(TypedDict, total=False):
 
 class Place(TypedDict, total=False):
     """Where the reader of an explorer is: the pass by its id, tab, mode, line (from 1), pixels scrolled, and the
-    width of the list of passes in pixels.
+    width of the list of passes in pixels. `graph` is what is seen of a graph: the middle of its window on the sheet, and
+    the scale, as `x,y,scale`; "" for a graph that was not moved.
 
     `unified` and `all` say how differences are shown. From the address of a page, all are texts.
     """
@@ -73,6 +74,7 @@ class Place(TypedDict, total=False):
     line: int | str
     top: int | str
     width: float | str
+    graph: str
     unified: bool | str
     all: bool | str
 
@@ -123,6 +125,13 @@ class HeatMapAnswer(ComparisonAnswer, total=False):
     """The variant that was opened, or an answer about a pair."""
 
     opened: str
+
+
+class GraphState(SelectionState):
+    """The model of a graph."""
+
+    data: GraphData
+    place: NotRequired[Place]
 
 
 class HeatMapState(SelectionState):
@@ -316,6 +325,7 @@ class StepperState(SelectionState):
 # and what is asked and answered.
 STATES = {
     "dump": DumpState,
+    "graph": GraphState,
     "heatmap": HeatMapState,
     "live": LiveState,
     "pipeline": RecordingState,
@@ -325,7 +335,6 @@ STATES = {
 DATA = {
     "comparison": ComparisonData,
     "diff": DiffData,
-    "graph": GraphData,
     "instrument": InstrumentData,
     "module": ModuleData,
     "printer": PrinterData,

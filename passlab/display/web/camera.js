@@ -15,6 +15,22 @@ export class Camera {
     this.scale = scale;
   }
 
+  /** A camera as text, as a bookmark keeps it: the point in the middle of the screen, and the scale. @param {Size} screen */
+  toText({ width, height }) {
+    const [x, y] = [(width / 2 - this.x) / this.scale, (height / 2 - this.y) / this.scale];
+    return `${Math.round(x)},${Math.round(y)},${Number(this.scale.toPrecision(4))}`;
+  }
+
+  /** The camera that a text means, null for none: it may come from an address. @param {string | undefined} text @param {Size} screen */
+  static fromText(text, { width, height }) {
+    const [x, y, scale, ...rest] = String(text ?? "")
+      .split(",")
+      .map((part) => (part.trim() ? Number(part) : Number.NaN));
+    if (rest.length || ![x, y, scale].every((number) => Math.abs(number) < 1e7)) return null;
+    if (!(scale >= MIN_SCALE && scale <= MAX_SCALE)) return null;
+    return Camera.showing([x, y], [width / 2, height / 2], scale);
+  }
+
   /** The point of the screen at which a point of the sheet is. @param {Point} point @returns {Point} */
   toScreen([x, y]) {
     return [x * this.scale + this.x, y * this.scale + this.y];

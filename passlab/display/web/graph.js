@@ -2,6 +2,7 @@
 import { Commands } from "./commands.js";
 import { button, el, formatCount, searchField } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
+import { Bookmark } from "./place.js";
 import { ask, hasKernel } from "./requests.js";
 import { mountPane, Selection } from "./selection.js";
 
@@ -25,7 +26,8 @@ function render({ model, el: host }) {
   hitCount.setAttribute("role", "status");
   const selection = new Selection(),
     pane = new GraphPane(undefined, selection);
-  const commands = new Commands(root, "graph");
+  const bookmark = new Bookmark(model),
+    commands = new Commands(root, "graph");
   const fold = button("fused functions", () => ask(model, { fold: !model.get("data").folded }, root));
   fold.title = "each fused function as one box, or all its operators (needs the running kernel)";
   root.prepend(
@@ -60,7 +62,13 @@ function render({ model, el: host }) {
     pane.isInitial = true;
     pane.show(data);
   };
-  return mountPane({ model, el: host }, root, selection, pane, update);
+  bookmark.follow(pane);
+  bookmark.isOpen = true;
+  const close = mountPane({ model, el: host }, root, selection, pane, update);
+  return () => {
+    bookmark.close();
+    close();
+  };
 }
 
 export default { render };

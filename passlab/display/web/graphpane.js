@@ -49,6 +49,8 @@ export class GraphPane {
     this.path = /** @type {number[]} */ ([]); // the boxes visited along arrows
     this.camera = new Camera();
     this.isInitial = true; // whether the reader has not moved the graph: it is then shown whole, also after a step
+    this.wanted = ""; // the camera that a bookmark has kept, until a graph is shown
+    this.onLook = /** @type {(camera: string) => void} */ (() => {}); // told of the camera, "" for that of the first picture
     this.partner = /** @type {{pane: GraphPane, isShown: boolean, isLeft: boolean} | null} */ (null); // the graph beside this one
     this.program = new ProgramLayer(this);
     this.radius = new Radius(this);
@@ -487,6 +489,9 @@ export class GraphPane {
 
   /** Show all boxes if their names stay readable, else the top left corner; a program is read from its top, at full size. */
   showInitial() {
+    const kept = Camera.fromText(this.wanted, this);
+    this.wanted = "";
+    if (kept) return this.place(kept);
     if (this.program.isShown) {
       const left = (this.width - this.extent().width) / 2;
       this.place(new Camera(Math.max(MARGIN, left), MARGIN, 1));
@@ -578,6 +583,7 @@ export class GraphPane {
     // A map is for finding the way. At first it would only cover boxes, and on a small canvas it always would.
     this.map.element.classList.toggle("pl-hidden", this.isInitial || this.width < MAP_WIDTH);
     if (this.sheet) this.map.move(-x / scale, -y / scale, this.width / scale, this.height / scale);
+    this.onLook(this.isInitial ? "" : this.camera.toText(this));
   }
 
   /** Centre a point of the sheet. @param {number} x @param {number} y */

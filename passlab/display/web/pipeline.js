@@ -123,6 +123,7 @@ function followPlace(bookmark, step, modes, selection) {
       requestAnimationFrame(() => scrolled(step.body)?.scrollTo(0, top));
     });
   if (top > 0) watch.observe(step.body);
+  bookmark.follow(step.graphs.after);
   bookmark.isOpen = true;
   step.onChoose = (name) => bookmark.keep({ tab: name.toLowerCase(), top: 0 });
   modes.onToggle = (name) => bookmark.keep({ mode: name });

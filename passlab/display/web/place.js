@@ -29,6 +29,17 @@ export class Bookmark {
     }, DELAY);
   }
 
+  /** Show a graph as it was looked at, and keep how the reader looks at it. @param {import("./graphpane.js").GraphPane} pane */
+  follow(pane) {
+    let last = String(this.start.graph ?? "");
+    pane.wanted = last;
+    pane.onLook = (camera) => {
+      if (camera === last || pane.wanted) return;
+      last = camera;
+      this.keep({ graph: camera });
+    };
+  }
+
   close() {
     clearTimeout(this.timer);
   }

@@ -511,7 +511,7 @@ export interface Related {
   after?: number[];
 }
 
-/** Where the reader of an explorer is: the pass by its id, tab, mode, line (from 1), pixels scrolled, and the width of the list of passes in pixels. `unified` and `all` say how differences are shown. From the address of a page, all are texts. */
+/** Where the reader of an explorer is: the pass by its id, tab, mode, line (from 1), pixels scrolled, and the width of the list of passes in pixels. `graph` is what is seen of a graph: the middle of its window on the sheet, and the scale, as `x,y,scale`; "" for a graph that was not moved. `unified` and `all` say how differences are shown. From the address of a page, all are texts. */
 export interface Place {
   step?: string;
   tab?: string;
@@ -519,6 +519,7 @@ export interface Place {
   line?: number | string;
   top?: number | string;
   width?: number | string;
+  graph?: string;
   unified?: boolean | string;
   all?: boolean | string;
 }
@@ -566,6 +567,14 @@ export interface HeatMapAnswer {
   problem?: string;
   refused?: string;
   opened?: string;
+}
+
+/** The model of a graph. */
+export interface GraphState {
+  nodes: number[];
+  related: Related;
+  data: GraphData;
+  place?: Place;
 }
 
 /** The model of a heat map. */
@@ -1010,7 +1019,7 @@ export interface States {
   comparison: SelectionState & { data: ComparisonData };
   diff: SelectionState & { data: DiffData };
   dump: DumpState;
-  graph: SelectionState & { data: GraphData };
+  graph: GraphState;
   heatmap: HeatMapState;
   instrument: SelectionState & { data: InstrumentData };
   live: LiveState;
