@@ -62,8 +62,8 @@ class Related(TypedDict, total=False):
 
 class Place(TypedDict, total=False):
     """Where the reader of an explorer is: the pass by its id, tab, mode, line (from 1), pixels scrolled, and the
-    width of the list of passes in pixels. `graph` is what is seen of a graph: the middle of its window on the sheet, and
-    the scale, as `x,y,scale`; "" for a graph that was not moved.
+    width of the list of passes in pixels. `graph` is what is seen of a graph, as `x,y,scale`: the middle of its window
+    on the sheet, and the scale; "" for a graph that was not moved.
 
     `unified` and `all` say how differences are shown. From the address of a page, all are texts.
     """
