@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from passlab import limits
-from passlab.errors import Diagnostic, FileAccessError, LimitError, ModelError
+from passlab.errors import Diagnostic, FileAccessError, ModelError, PasslabError
 
 _MODEL, _OLD_MODEL = "models/model.json", "serialized_exported_program.json"
 _OLD_PICKLES = ("serialized_state_dict.pt", "serialized_constants.pt")
@@ -85,11 +85,11 @@ def safe_archive(path: Path) -> SafeArchive:
         limits.check("model_bytes", path.stat().st_size, f"the model {path.name}")
         with zipfile.ZipFile(path) as archive:
             return _Copy(path.name, archive).run()
+    except PasslabError:
+        raise
     except OSError as error:
         raise FileAccessError(Diagnostic(f"{path} cannot be read: {error.strerror or error}")) from error
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error) as error:
-        if isinstance(error, (ModelError, LimitError)):
-            raise
+    except (zipfile.BadZipFile, EOFError, RuntimeError, ValueError, zlib.error) as error:  # a name may be no text
         raise _no_program(path.name, str(error)) from error
 
 

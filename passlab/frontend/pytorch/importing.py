@@ -47,6 +47,7 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+)(?:, in [^\n]*)?\n\s*([^\n]*)')
 # They say where a tensor is stored, not what it holds.
 _IGNORED = frozenset({"layout", "device", "pin_memory", "memory_format", "non_blocking"})
 _SCRIPT = "older scripted models are read through ONNX: torch.onnx.export(model, args, 'net.onnx'), then from_onnx"
+_WRITTEN = f"such a file is written by torch.export.save; {_SCRIPT}"
 
 
 def torch_package() -> ModuleType:
@@ -68,9 +69,8 @@ def load_exported(path: Path) -> Any:
     try:
         return torch.export.load(io.BytesIO(archive.data))
     except Exception as error:  # torch lets errors of its readers through: zip, JSON, pickle, assertions
-        hint = f"such a file is written by torch.export.save; {_SCRIPT}"
         raise ModelError(
-            Diagnostic(f"{path.name} is not an exported program", found=str(error)[:400], hint=hint)
+            Diagnostic(f"{path.name} is not an exported program", found=str(error)[:400], hint=_WRITTEN)
         ) from error
 
 
@@ -276,7 +276,20 @@ def _program(source: Any) -> TorchProgram:
     supported = frozenset(entries())
     if isinstance(source, (str, PathLike)):
         path = checked_path(source)
-        return load_program(path) if path.suffix == ".json" else program_of(load_exported(path), supported)
+        if path.suffix == ".json":
+            return load_program(path)
+        exported = load_exported(path)
+        try:
+            return program_of(exported, supported)
+        except PasslabError:
+            raise
+        except (
+            Exception
+        ) as error:  # a file may hold a program whose nodes make no sense, and torch raises what it likes
+            found = f"{type(error).__name__}: {error}"[:400]
+            raise ModelError(
+                Diagnostic(f"{path.name} has a program that PyTorch cannot decompose", found=found, hint=_WRITTEN)
+            ) from error
     return program_of(source, supported)
 
 

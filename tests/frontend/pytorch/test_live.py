@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import random
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,14 @@ def test_a_program_in_a_file(tmp_path: Path) -> None:
     program, args, kwargs = models.exported("mlp")
     torch.export.save(program, str(tmp_path / "net.pt2"))
     assert_agrees(tmp_path / "net.pt2", args, kwargs, models.flat(program.module()(*args)))
+
+
+def test_damaged_archives_end_in_errors_of_passlab(tmp_path: Path) -> None:
+    damage = importlib.import_module("tests.frontend.pytorch.damage")
+    whole = damage.archives()
+    files = {number: damage.broken(whole[number % len(whole)], random.Random(number)) for number in range(60)}
+    faults = {number: damage.fault(data, tmp_path) for number, data in files.items()}
+    assert {number: text for number, text in faults.items() if text is not None} == {}
 
 
 def test_a_module_that_was_not_exported_is_told() -> None:
