@@ -56,6 +56,7 @@ DROPPED: list[tuple[str, str, dict[str, Any], int]] = [
     ("Relu", "y1 = Sigmoid(x) z = Relu(y1)", {}, 17),
     ("Relu", "y1 = Relu(x) z = Relu(y1)", {}, 17),
     ("Abs", "y1 = Exp(x) z = Abs(y1)", {}, 17),
+    ("Abs", "y1 = Abs(i) z = Abs(y1)", {}, 17),
     ("Sign", "y1 = Sign(x) z = Sign(y1)", {}, 17),
     *((op, f"y1 = Ceil(x) z = {op}(y1)", {}, 17) for op in ("Ceil", "Floor", "Round")),
     ("Neg", "y1 = Neg(x) z = Neg(y1)", {}, 17),
@@ -106,6 +107,7 @@ KEPT: list[tuple[str, str, dict[str, Any], int]] = [
     ("Max", "z = Max(x, c)", {"c": np.float32(0)}, 17),
     ("Sum", "z = Sum(x, x)", {}, 17),
     ("Relu", "y1 = Tanh(x) z = Relu(y1)", {}, 17),
+    ("Relu", "y1 = Abs(i) z = Relu(y1)", {}, 17),  # the least integer has no absolute value
     ("Abs", "y1 = Floor(x) z = Abs(y1)", {}, 17),
     ("Neg", "y1 = Abs(x) z = Neg(y1)", {}, 17),
     ("QuantizeLinear", "q = QuantizeLinear(x, s, o) d = DequantizeLinear(q, s, o) r = QuantizeLinear(d, t, o) z = DequantizeLinear(r, t, o)",

@@ -249,22 +249,11 @@ def _all_of(values: Any, number: Any) -> bool:
     return values is not None and bool((np.asarray(values) == number).all())
 
 
-SIGNLESS = {
-    "Abs",
-    "Exp",
-    "Relu",
-    "Sigmoid",
-    "Softmax",
-    "Sqrt",
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceSumSquare",
-    "HardSigmoid",
-}
+SIGNLESS = {"Exp", "HardSigmoid", "Relu", "Sigmoid", "Softmax", "Sqrt"}  # not Abs, whose integers may wrap
 WHOLE = {"Ceil", "Floor", "Round"}
 IDEMPOTENT = {"And", "BitwiseAnd", "BitwiseOr", "Max", "Min", "Or"}
 # What changes nothing after which operators.
-AFTER = {"Relu": SIGNLESS, "Abs": SIGNLESS, "Sign": {"Sign"}, **dict.fromkeys(WHOLE, WHOLE)}
+AFTER = {"Relu": SIGNLESS, "Abs": SIGNLESS | {"Abs"}, "Sign": {"Sign"}, **dict.fromkeys(WHOLE, WHOLE)}
 INVERSE = {"Neg": "Neg", "Not": "Not", "BitwiseNot": "BitwiseNot", "QuantizeLinear": "DequantizeLinear"}
 UNCHANGED: dict[str, Question] = {
     **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"), reduces_nothing),
