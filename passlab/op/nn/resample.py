@@ -65,9 +65,14 @@ def positions(scheme: Scheme, length: int, count: int, start: float = 0.0, end: 
     return scale * new
 
 
+def rounding_rule(coordinates: str, rounding: str = "") -> str:
+    """Return which element is nearest: the rule that a call states, or else the rule of its coordinates."""
+    return rounding or ("round" if coordinates == "align_corners" else "floor")
+
+
 def nearest(scheme: Scheme, position: Array) -> Array:
     """Return the index of the element nearest to each position, by the scheme's rule for halves."""
-    rule = scheme.rounding or ("round" if scheme.coordinates == "align_corners" else "floor")
+    rule = rounding_rule(scheme.coordinates, scheme.rounding)
     if rule == "round":
         index = round_half_away(position)
     elif rule == "round_prefer_floor":

@@ -76,7 +76,7 @@ FAULTS = (
           "tanh(nn.conv1d_transpose(exp(%x), %w, padding=[0, 2]))",
           "%x: Tensor[(1, 2, 5), float32], %w: Tensor[(2, 3, 3), float32]", "conv1d_transpose", "kernel|debug"),
     kernel("halves of positions go down", "tie",
-          Mutation("resample:nearest", "replace call", 3, "np.ceil(it.args[0].left - it.args[0].right)"),
+          Mutation("resample:nearest", "replace call", 4, "np.ceil(it.args[0].left - it.args[0].right)"),
           'exp(image.resize2d(%x, size=[2, 2], roi=[0f, 0f, 0f, 0f], method="nearest_neighbor", coordinate_transformation_mode="half_pixel", rounding_method="round_prefer_ceil"))',
           "%x: Tensor[(1, 1, 4, 4), float32]", "resize2d", "kernel|debug"),
     kernel("a cubic curve with a wrong coefficient", "kernel", Mutation("cubic_weights", "other constant", 6, "2"),

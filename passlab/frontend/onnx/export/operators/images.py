@@ -12,6 +12,7 @@ from passlab.frontend.onnx.export.operators.shapes import in_layout
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.expr import Constant
 from passlab.ir.op import OpCall
+from passlab.op.nn.resample import rounding_rule
 
 
 @exports("nn.depth_to_space", "nn.space_to_depth")
@@ -40,10 +41,15 @@ def dyn_resize(e: GraphEmitter, call: OpCall, data: str, size: str, roi: str) ->
     return _resize(e, call, data, e.cast(size, "int64"), "NCHW")
 
 
+def _nearest_mode(rule: str) -> str:
+    """Return ONNX's name of a rule of Relay: halves are away from zero, and positions not below it."""
+    return "round_prefer_ceil" if rule == "round" else rule
+
+
 def _rounding(e: GraphEmitter, call: OpCall, size: str | list[int]) -> str:
     """Return ONNX's rounding mode for a call; Relay repeats elements where sizes are whole multiples."""
     attrs = call.attrs
-    rule = attrs.rounding_method or ("round" if attrs.coordinate_transformation_mode == "align_corners" else "floor")
+    rule = rounding_rule(attrs.coordinate_transformation_mode, attrs.rounding_method)
     if attrs.coordinate_transformation_mode == "asymmetric" and rule != "floor" and isinstance(size, list):
         shape = e.type(call.args[0]).shape
         lengths = [dim for axis, dim in zip(attrs.layout, shape, strict=True) if axis not in "NC"]
@@ -54,7 +60,7 @@ def _rounding(e: GraphEmitter, call: OpCall, size: str | list[int]) -> str:
         if repeated == {True, False}:
             e.refuse("sizes that repeat elements along some axes only are not written with this rounding")
         rule = "floor" if repeated == {True} else rule
-    return "round_prefer_ceil" if rule == "round" else rule  # halves are away from zero, and positions not below it
+    return _nearest_mode(rule)
 
 
 def _resize(e: GraphEmitter, call: OpCall, data: str, size: str | list[int], layout: str) -> str:
@@ -86,8 +92,7 @@ def upsampling(e: GraphEmitter, call: OpCall, data: str) -> str:
     mode = {"nearest_neighbor": "nearest", "bilinear": "linear", "bicubic": "cubic"}[attrs.method]
     coordinates = "align_corners" if attrs.align_corners else "asymmetric"
     scales = e.constant([1, 1, attrs.scale_h, attrs.scale_w], "float32")
-    rounding = "round_prefer_ceil" if attrs.align_corners else "floor"
-    more: dict[str, Any] = {"nearest_mode": rounding} if mode == "nearest" else {}
+    more: dict[str, Any] = {"nearest_mode": _nearest_mode(rounding_rule(coordinates))} if mode == "nearest" else {}
     if mode == "cubic":
         more = {"cubic_coeff_a": -0.5}
     result = e.node("Resize", [result, "", scales], mode=mode, coordinate_transformation_mode=coordinates, **more)
