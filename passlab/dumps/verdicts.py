@@ -80,9 +80,18 @@ _TVM_LEAVES = re.compile(
     "|LowerRuntimeBuiltin|VMShapeLower|AttachGlobalSymbol|AttachExternModules|EliminateCommonSubexpr|Normalize"
     "|FuseTIRInner|ExpandTupleArgumentsInner|RemoveUnusedParameters|CanonicalizeTIRVariables"
     "|CanonicalizeRelaxBindings|DeadCodeElimination|ComputePrimValue"  # the last one runs a pass on another program
+    r"|(?:s_tir|tirx?)\.(?!HoistIfThenElse\Z|SplitHostDevice\Z|Filter\Z)\w+"
 )
 _TVM_RUNS = re.compile(r"(?i:sequential|\w*pipeline)|FuseTIR|ExpandTupleArguments|CanonicalizeBindings")
-_TVM_INSIDE = dict.fromkeys(("ComputePrimValue", "DispatchSampling", "DispatchSortScan"), "NormalizeGlobalVar")
+_TVM_INSIDE = dict.fromkeys(("ComputePrimValue", "DispatchSampling", "DispatchSortScan"), ("NormalizeGlobalVar",)) | {
+    f"{dialect}.{name}": inside
+    for name, inside in (
+        ("HoistIfThenElse", ("s_tir.InsertHoistIfThenElse", "s_tir.StmtSimplify", "tirx.RemoveNoOp")),
+        ("SplitHostDevice", ("tirx.ConvertSSA",)),
+        ("Filter", ()),  # of the functions of one program, the host's and the device's are two others
+    )
+    for dialect in ("s_tir", "tirx")
+}
 
 
 FIRST_TEXT = "the first text of this graph that is here"
@@ -390,7 +399,7 @@ def judge_nested(steps: list[Step], begins: bool, around: set[str]) -> None:
     for step in steps if begins else reversed(steps):
         if begins and step.verdict == "unchanged" and not _TVM_LEAVES.fullmatch(step.name):
             step.verdict, step.note = "unknown", "it may run the passes below; the dump does not say where it ends"
-        elif step.verdict == "changed" and any(_TVM_INSIDE.get(name, step.name) == step.name for name in around):
+        elif step.verdict == "changed" and any(step.name in _TVM_INSIDE.get(name, (step.name,)) for name in around):
             step.verdict, step.note = "unknown", "it may be the work of a pass around it"
         elif begins and step.verdict == "changed" and step.name in _TVM_INSIDE:
             step.verdict, step.note = "unknown", "the text below may be another program, which it made for itself"
