@@ -203,7 +203,7 @@ class Assembly:
             names.append(self._unit_name(name, banner))
             if (part.digest, part.form) not in self._pieces and not self.scan.is_live and not whole.form:
                 shown = data[cuts[0] : cuts[-1]] if name else b"".join([data[a:b] for a, b in _span_pairs(cuts)])
-                if is_consistent(name, shown, language.name):
+                if is_consistent(name, shown, language.name, data):
                     self._sound += 1
                 elif len(self._broken) <= self._sound + 1:  # else the language has what is not known here
                     self._broken.add(part.digest)

@@ -49,10 +49,13 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _NAMING = (*_FUNCTIONS, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 
 
-def is_consistent(name: str, data: bytes, language: str) -> bool:
-    """Whether nothing seems to be missing in a part of a program: a function, an operation, the rest of a module."""
+def is_consistent(name: str, data: bytes, language: str, whole: bytes = b"") -> bool:
+    """Whether nothing seems to be missing in a part of a program: a function, an operation, the rest of a module.
+
+    `whole` is the program around the rest of a module.
+    """
     if language == "llvm":
-        return _closes(data) and (_llvm_function(data) if b"define " in data else _llvm_rest(data))
+        return _closes(data) and (_llvm_function(data) if b"define " in data else _llvm_rest(data, whole or data))
     if language == "mlir":  # what stands in a function uses the values of the function
         is_function = name.rpartition("/")[2].partition(" @")[0].endswith((".func", ".initializer"))
         return ("/" in name or _closes(data)) and (not is_function or _mlir(data))
@@ -89,12 +92,18 @@ def _llvm_function(data: bytes) -> bool:
     return len(named) == len({*named}) and {*_USED.findall(body)} <= defined
 
 
-def _llvm_rest(data: bytes) -> bool:
-    """Whether groups of attributes and metadata are numbered without holes, unless somebody kept only some of them."""
-    for pattern in (_GROUP, _METADATA):
+def _llvm_rest(data: bytes, whole: bytes) -> bool:
+    """Whether groups of attributes and metadata are numbered in order, unless somebody kept only some of them.
+
+    LLVM leaves out the number of a node that nothing in the program uses.
+    """
+    for pattern, sign in ((_GROUP, b"#"), (_METADATA, b"!")):
         numbers = [int(one) for one in pattern.findall(data)]
         is_whole = numbers[:1] == [0] or (pattern is _METADATA and _NAMED_METADATA.search(data))
-        if is_whole and numbers != list(range(len(numbers))):
+        if not is_whole or numbers == list(range(len(numbers))):
+            continue
+        missing = set(range(max(numbers, default=0))).difference(numbers)
+        if numbers != sorted(set(numbers)) or any(re.search(rb"%s%d\b" % (sign, one), whole) for one in missing):
             return False
     return True
 

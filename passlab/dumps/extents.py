@@ -181,10 +181,18 @@ _BLOCK = re.compile(
 _BLOCK_BEGIN = re.compile(_HEAD_OF_LOOP + rb"|" + _LABEL_OF_LOOP + _BEFORE_INSTRUCTION)
 
 
+_FIRST_BLOCK = re.compile(rb"(?:\r?\n)*(?:" + _LABEL_OF_LOOP + rb")?" + _BEFORE_INSTRUCTION)
+
+
+def begins_block(data: bytes) -> bool:
+    """Whether a body begins with an instruction, below a label or not: a part of a function."""
+    return _FIRST_BLOCK.match(data) is not None
+
+
 def _blocks_extent(data: bytes) -> Extent:
     """A block begins with its label or a heading, and ends with its terminator."""
     spans: list[int] = []
-    is_open, at = False, 0
+    is_open, at = begins_block(data), 0  # the first block of a function has no label
     while at < len(data):
         begins = is_open or _BLOCK_BEGIN.match(data, at)
         block = _BLOCK.match(data, at) if begins else _BLANK.match(data, at)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
 from passlab.dumps.chosen import lists_passes_of_llvm
-from passlab.dumps.extents import begin_of_llvm, is_diff
+from passlab.dumps.extents import begin_of_llvm, begins_block, is_diff
 from passlab.dumps.source import LONGEST_LINE, PEEK, DumpSource, FileSource, decode, find_lines, without_colours
 
 MARK = b"*** IR "
@@ -271,6 +271,8 @@ def _inspect_body(banner: Banner, below: bytes) -> bytes:
         match = _DEFINE.search(text)
         if match:
             banner.unit, banner.kind = decode(match[1]).strip('"'), "function"
+        elif begins_block(head):  # of a legacy pass on regions
+            banner.scope, banner.kind = FRAGMENT, "region"
     return text
 
 

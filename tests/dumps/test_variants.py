@@ -498,3 +498,27 @@ def test_a_program_is_no_dump_and_what_records_it_is_said(name, text, advice, tm
     assert any(advice in note for note in recording.notes), recording.notes
     main(["dump", str(tmp_path / name)])
     assert advice in capsys.readouterr().out.replace("\n", " ")
+
+
+# ---------------------------------------------------------------- legacy passes of AMD's back end
+REGION = "  %a = add i32 %0, 1\n  br label %b\n\nb:                                                ; preds = %1\n  ret void\n"
+
+
+def test_a_pass_on_a_region_prints_a_part_of_a_function_without_its_first_label():
+    f = "define void @f(i32 %0) {\n" + REGION + "}\n"
+    regions = [("Structurize control flow (structurizecfg)", REGION)] * 2
+    dumps = [("Module Verifier (verify)", f), *regions, ("Annotate Values (annotate)", f), ("Cleanup (cleanup)", f)]
+    rec = read("".join([f"*** IR Dump After {name} ***\n{body}\n" for name, body in dumps]).encode())
+    assert [(step.scope, step.note) for step in rec][1:3] == [("fragment", "")] * 2
+    assert "missing" not in rec[4].note
+    assert rec[2].after.strip().startswith("%a = add")
+
+
+def test_a_number_of_metadata_that_nothing_uses_may_be_left_out():
+    program = "; ModuleID = 'm'\ndefine void @f() {\n  ret void, !dbg !2\n}\n\n!m = !{!0}\n!0 = !{}\n!2 = !{!0}\n"
+    verdicts = {}
+    for used in ("!0", "!1"):
+        text = program.replace("!dbg !2", f"!dbg {used}")
+        heads = [f"*** IR Dump {when} GlobalOptPass on [module] ***\n{text}" for when in ("Before", "After")]
+        verdicts[used] = read("".join([*heads, heads[0]]).encode())[1].verdict
+    assert verdicts == {"!0": "unchanged", "!1": "unknown"}
