@@ -32,6 +32,7 @@ from passlab.evaluate.values import Value
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lazy import notebook_forms
+from passlab.pickling import OfOneProcess
 from passlab.table import Table
 from passlab.vm.executable import Executable
 
@@ -162,7 +163,7 @@ Register = int | str
 
 
 @checked
-class Debugger:
+class Debugger(OfOneProcess):
     """Steps through a run of `program` (a trace, module, function, executable or recording) on `args`.
 
     `executor` is "vm", "graph" or "debug": the last two step by node. Further options are as for `Trace.record`.
@@ -177,6 +178,7 @@ class Debugger:
     """
 
     _repr_mimebundle_ = notebook_forms
+    pickled_instead = "save its `trace` by `trace.save(path)`"
 
     def __init__(
         self,

@@ -33,6 +33,7 @@ from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import FuncType, TensorType, TupleType, Type, fold_tuple, type_nodes
 from passlab.ir.variables import free_vars
 from passlab.lazy import late
+from passlab.pickling import OfOneProcess
 from passlab.rewriting.entry import named_entry, with_entry
 from passlab.rewriting.parameters import bind_params
 from passlab.vm.compiling.compiler import as_module
@@ -46,7 +47,7 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
-class Executor:
+class Executor(OfOneProcess):
     """Runs the functions of a module. Subclasses implement `call`, which runs one function.
 
     >>> mod = passlab.parse("def @main(%x: float32) { %x + 1f }")
@@ -56,6 +57,7 @@ class Executor:
     """
 
     kind = ""
+    pickled_instead = "pickle the module, and create an executor for it again"
 
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod
@@ -296,8 +298,10 @@ def map_leaves(root: Any, change: Callable[[Any], Any]) -> Any:
     return result[0]
 
 
-class FunctionValue:
+class FunctionValue(OfOneProcess):
     """A function that a program returned, as a Python function of values."""
+
+    pickled_instead = "pickle the module, and run it again"
 
     def __init__(self, executor: Executor, value: Any) -> None:
         self.executor = executor

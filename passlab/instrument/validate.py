@@ -19,6 +19,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.oracle.trial import Inputs, Trial
 from passlab.oracle.validation import DEFAULT_CONTRACT, Check, declared_contract, examine
+from passlab.pickling import OfOneProcess
 from passlab.table import Table, Tabular
 from passlab.transform.base import PassRun, current_run
 from passlab.transform.numeric_contract import NumericContract
@@ -26,7 +27,7 @@ from passlab.transform.pass_info import PassInfo
 from passlab.transform.sequential import Sequential
 
 
-class Validate(PassInstrument, Tabular):
+class Validate(OfOneProcess, PassInstrument, Tabular):
     """Run the function `entry` before and after every pass that changes the program, and compare the results.
 
     `inputs` is a list, or a table by name of the parameter; without it they are random, from `seed`. A standard pass is
@@ -48,6 +49,8 @@ class Validate(PassInstrument, Tabular):
     ...         print(error.diagnostics[0].message)
     the pass `wrong` changed the result beyond its contract
     """
+
+    pickled_instead = "pickle its `failures`, or the options of a new one"
 
     def __init__(
         self,

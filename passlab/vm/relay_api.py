@@ -14,6 +14,7 @@ from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.operators import describe
 from passlab.evaluate.ownership import own_result, private_copy
 from passlab.evaluate.values import Value
+from passlab.pickling import OfOneProcess
 from passlab.vm.benchmarking import BenchmarkResult, benchmark
 from passlab.vm.executable import Executable
 from passlab.vm.interpreter import Machine
@@ -26,7 +27,7 @@ _UNSET = object()  # an input without a value
 
 
 @checked
-class VirtualMachine:
+class VirtualMachine(OfOneProcess):
     """Runs an executable on the devices it was compiled for; `device` is accepted and ignored.
 
     `providers` are the providers of kernels: a name, or names by device or kind of device, such as
@@ -44,6 +45,8 @@ class VirtualMachine:
     >>> print(vm.VirtualMachine(exe).run(np.float32([1, 2])))
     [2. 3.]
     """
+
+    pickled_instead = "pickle its executable `exe`, and make a VirtualMachine of that"
 
     def __init__(self, exe: Executable, device: Any = None, memory_cfg: Any = None, providers: Choice = None) -> None:
         if not isinstance(exe, Executable):

@@ -37,6 +37,7 @@ from passlab.lab.recordings.lineage import Lineage, diff
 from passlab.lab.recordings.provenance import Biography, Provenance
 from passlab.lazy import late
 from passlab.oracle.deadline import Deadline
+from passlab.pickling import OfOneProcess
 from passlab.steps import Steps
 from passlab.table import Table
 from passlab.transform.base import Pass
@@ -341,7 +342,7 @@ class RecordedPass(Event):
         return replace(self)
 
     def __deepcopy__(self, memo: object) -> RecordedPass:
-        return replace(self)
+        return self  # copies of recordings share their events, by which others know them
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise PassTypeError(Diagnostic("a step is pickled with its recording", hint="pickle `rec`, and take `rec[3]`"))
@@ -370,7 +371,7 @@ class RecordedPass(Event):
         )
 
 
-class Recorder(EventRecorder):
+class Recorder(OfOneProcess, EventRecorder):
     """Records passes that run in a context of your own.
 
     recorder = Recorder()
@@ -386,6 +387,7 @@ class Recorder(EventRecorder):
     """
 
     event_class = RecordedPass
+    pickled_instead = "pickle its `recording`"
 
     @property
     def recording(self) -> Recording:
