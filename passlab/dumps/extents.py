@@ -34,10 +34,15 @@ class Extent(NamedTuple):
     whole: bool | None
 
 
+def _ends_dump(banner: Banner) -> bool:
+    """Whether at most a part of a line of a log stands below a body."""
+    return b"\n" not in banner.source.read(banner.end, min(banner.source.size, banner.end + _PREFIX))
+
+
 def extent_of(data: bytes, banner: Banner, language: str) -> Extent:
     """Return the extent of the program in the bytes below a heading."""
     all_of_it = Extent((0, len(data)) if data else (), None)
-    if banner.form == "torch" and banner.end >= banner.source.size and not _WHOLE_GRAPH.search(data):
+    if banner.form == "torch" and _ends_dump(banner) and not _WHOLE_GRAPH.search(data):
         return Extent(all_of_it.spans, False)
     if banner.form not in ("", "onnx"):
         return all_of_it
@@ -59,6 +64,7 @@ def extent_of(data: bytes, banner: Banner, language: str) -> Extent:
 
 
 # A graph, or the code of one, has its result at the end, and arguments that tell a backward graph from a forward one.
+_PREFIX = 400  # bytes of a line of a log, which may be cut off as well
 _WHOLE_GRAPH = re.compile(rb"(?m)^(?:[^\n]*\] )?\s*return\b| tangents_")
 _LOSS = (
     *(b"trunc", b"omit", b"skip", b"elid", b"clipp", b"trimm", b"suppress", b"hidden", b"snip", b"exceed"),
