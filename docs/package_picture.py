@@ -18,7 +18,7 @@ PACKAGE = ROOT / "passlab"
 PICTURE = ROOT / "docs" / "images" / "packages.svg"
 
 # Used by nearly every package: their arrows would hide the others.
-GROUND = ("errors", "limits", "threads", "atomic_file", "devices", "table", "steps", "lazy")
+GROUND = ("errors", "limits", "threads", "atomic_file", "pickling", "devices", "table", "steps", "lazy")
 # Not part of the picture: the table of names of the package itself, and `python -m passlab`.
 LEFT_OUT = {"__init__", "__main__"}
 GROUPS = {

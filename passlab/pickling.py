@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn
 
 from passlab.errors import Diagnostic, PasslabError, type_in_words
 
@@ -16,12 +16,12 @@ class OfOneProcess:
 
     pickled_instead: ClassVar[str] = ""
 
-    def __copy__(self) -> Self:
+    def __copy__(self) -> OfOneProcess:
         new = object.__new__(type(self))
         vars(new).update(vars(self))
         return new
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, Any]) -> OfOneProcess:
         new = memo[id(self)] = object.__new__(type(self))
         try:
             vars(new).update({name: deepcopy(value, memo) for name, value in vars(self).items()})
