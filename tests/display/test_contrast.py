@@ -14,7 +14,7 @@ from tests.each import each
 
 PAIR = re.compile(r"--pl-([\w-]+): (?:var\([^,]+, )?light-dark\((#\w{6}), (#\w{6})\)")
 COLOURS = {name: pair for name, *pair in PAIR.findall(style())}
-INKS = ("ink", "dim", "faint", "blue", "violet", "green", "teal", "amber", "red", "rust", "nonfinite-ink")
+INKS = ("ink", "dim", "faint", "blue", "violet", "green", "teal", "amber", "red", "rust", "olive", "nonfinite-ink")
 WORD_INKS = ("ink", *(f"{hue}-word" for hue in ("dim", "blue", "violet", "green", "teal", "amber", "red", "rust")))
 WORDS = ("added-word", "removed-word", "changed-word")  # of a line that has changed
 SURFACES = ("bg", "veil", "select", "added", "removed", "changed", "moved")
