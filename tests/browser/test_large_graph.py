@@ -65,6 +65,9 @@ def test_what_a_pass_changed_is_seen_from_afar(chromium: Path) -> None:
         page.keyboard.press("3")
         page.wait_for_selector(".pl-far .pl-box.pl-added")
         fill = "box => getComputedStyle(box.firstElementChild).fill"
+        legend = page.locator(".pl-colour-legend:visible span")
+        expect(legend.filter(has_text="added")).to_have_count(1)
+        expect(legend.filter(has_text="changed")).to_have_count(1)
         added = {page.locator(".pl-box.pl-added").nth(at).evaluate(fill) for at in range(0, 40, 8)}
         assert len(added) == 1  # of whatever family
         kept = page.locator(".pl-box.pl-family-1:not(.pl-added, .pl-changed)").first.evaluate(fill)

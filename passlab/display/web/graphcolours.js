@@ -7,6 +7,7 @@ import { el, options } from "./dom.js";
 const FAMILIES = ["other", "heavy", "pooling", "normalisation", "activation", "arithmetic", "movement", "reduction"],
   KINDS = { op: "operator", call: "call", fused: "fused function", branch: "branch", ref: "reference" };
 const FIXED = ["family", "kind"],
+  CHANGES = /** @type {GraphData["boxes"][number][3][]} */ (["added", "changed"]), // drawn around a box
   STRONGEST = 65; // percent of ink of the largest number
 
 export class Colours {
@@ -45,8 +46,12 @@ export class Colours {
         ? Object.entries(KINDS).map(([kind, name]) => [`is-${kind}`, name])
         : [...FAMILIES.map((name, number) => [`family-${number}`, name]).slice(1), ["is-call", "call"]];
     const shown = FIXED.includes(this.name) ? named.filter(([kind]) => present.has(kind)) : [];
-    this.legend.replaceChildren(...shown.map(([kind, name]) => el("span", "", el("i", `pl-${kind}`), name)));
-    this.legend.hidden = !shown.length;
+    const changes = new Set(this.boxes.map((box) => box[3])),
+      marks = CHANGES.filter((change) => changes.has(change)).map((change) => [`legend-${change}`, change]);
+    this.legend.replaceChildren(
+      ...[...shown, ...marks].map(([kind, name]) => el("span", "", el("i", `pl-${kind}`), name)),
+    );
+    this.legend.hidden = !shown.length && !marks.length;
   }
 
   /** Colour boxes from light to strong by the selected series; without one the style sheet does it. @param {Map<number, SVGElement>} boxes */
