@@ -15,7 +15,7 @@ from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
-from passlab.op.dtypes import HALF_BYTES, array_dtype, convert
+from passlab.op.dtypes import HALF_BYTES, array_dtype, convert, map_parts
 from passlab.op.relations import KNOWN_INPUTS
 
 
@@ -29,7 +29,7 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
         attrs = op.spec.attrs()
     try:
         with np.errstate(all="ignore"):
-            result = _arrays(kernel(attrs, *args))
+            result = map_parts(_as_array, kernel(attrs, *args))
             return _as_typed(result, op, attrs, args) if op.spec.registered or any(map(_is_half_byte, args)) else result
     except PasslabError as error:
         if span is None or any(d.place for d in error.diagnostics):
@@ -118,11 +118,8 @@ def values_inside(function: Function, inputs: Sequence[Value]) -> Iterator[tuple
             yield node, values[node]
 
 
-# recurses: the result of one kernel: an array, or a tuple of arrays
-def _arrays(value: Any) -> Value:
-    """Return a kernel's result with scalars as 0-d arrays; other values, which annotations return, unchanged."""
-    if isinstance(value, tuple):
-        return tuple(_arrays(v) for v in value)
+def _as_array(value: Any) -> Value:
+    """Return a scalar of a kernel's result as a 0-d array; other values, which annotations return, unchanged."""
     return np.asarray(value) if isinstance(value, (np.generic, bool, int, float)) else value
 
 

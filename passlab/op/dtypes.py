@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -90,6 +90,12 @@ def guard_size(shape: Sequence[int], dtype: np.dtype[Any], what: str) -> None:
 def as_array(value: Any) -> Array:
     """Return a kernel's result as an array: NumPy turns results without dimensions into scalars."""
     return value if type(value) is np.ndarray else np.asarray(value)
+
+
+# recurses: the arguments and results of kernels are nested one or two levels
+def map_parts(change: Callable[[Any], Any], value: Any) -> Any:
+    """Return an argument or a result of a kernel with `change` applied to it, or to the parts of a tuple."""
+    return tuple([map_parts(change, part) for part in value]) if isinstance(value, tuple) else change(value)
 
 
 def filled_array(shape: Sequence[int], dtype: np.dtype[Any], value: Any, what: str) -> Array:

@@ -16,6 +16,7 @@ from passlab.errors import Diagnostic, PasslabError, RunError
 from passlab.ir.expr import Call
 from passlab.ir.types import TensorType
 from passlab.op.declare import deliver
+from passlab.op.dtypes import map_parts
 
 
 def kernel_with_out(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -57,7 +58,7 @@ def call_kernel(kernel: Any, attrs: Any, arrays: Sequence[Any]) -> Any:
     """Call a user's kernel on arrays that it may not write. Raises `RunError` for what it raises or does not return."""
     name = f"the kernel `{getattr(kernel, '__name__', type(kernel).__name__)}`"
     try:
-        result = kernel(attrs, *map(unwritable, arrays))
+        result = kernel(attrs, *[map_parts(unwritable, value) for value in arrays])
     except (PasslabError, MemoryError, TypeError, IndexError, ArithmeticError):
         raise
     except Exception as error:
@@ -75,11 +76,8 @@ def call_kernel(kernel: Any, attrs: Any, arrays: Sequence[Any]) -> Any:
     return tuple(results) if isinstance(result, tuple) else results[0]
 
 
-# recurses: the argument of a kernel: an array, or a tuple of arrays
 def unwritable(value: Any) -> Any:
     """Return a view of an array that may not be written; other values as they are."""
-    if isinstance(value, tuple):
-        return tuple([unwritable(part) for part in value])
     if not isinstance(value, np.ndarray) or not value.flags.writeable:
         return value
     view = value.view()

@@ -27,6 +27,7 @@ from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem,
 from passlab.ir.op import Op, Trait, op_name
 from passlab.ir.types import TensorType, fold_tuple, tensor_types
 from passlab.ir.walk import children, post_order
+from passlab.op.dtypes import map_parts
 from passlab.op.nn.windows import full_padding
 from passlab.vm.kernels.primitive import Kernel, flat_values
 from passlab.vm.kernels.providers import Provider
@@ -488,7 +489,7 @@ class TorchKernel(Kernel):
         compute = self._compute
         if not self.native:
             return lambda *inputs: compute(inputs)
-        return lambda *inputs: _map_parts(to_numpy, compute(inputs))
+        return lambda *inputs: map_parts(to_numpy, compute(inputs))
 
     @cached_property
     def scalar(self) -> Callable[..., Any] | None:
@@ -517,7 +518,7 @@ class TorchKernel(Kernel):
         moves = [_identity if not self.native or p in packed else tensor for p in self.function.params]
 
         def run(inputs: Sequence[Any]) -> Any:
-            values = [_map_parts(move, v) for move, v in zip(moves, inputs, strict=True)]
+            values = [map_parts(move, v) for move, v in zip(moves, inputs, strict=True)]
             for step in steps:
                 values.append(step(values))
             return values[last]
@@ -581,8 +582,8 @@ class TorchKernel(Kernel):
         tensor, device, attrs = self.provider.tensor, self.provider.torch_device, node.attrs
 
         def run(*inputs: Any) -> Any:
-            result = kernel(attrs, *[_map_parts(to_numpy, v) for v in inputs])
-            return _map_parts(lambda a: tensor(a).to(device), result)
+            result = kernel(attrs, *[map_parts(to_numpy, v) for v in inputs])
+            return map_parts(lambda a: tensor(a).to(device), result)
 
         return run
 
@@ -609,8 +610,3 @@ def _is_small(function: Function) -> bool:
         ):
             return False
     return all(not t.dynamic and prod(t.concrete_shape) <= SMALL for t in types)
-
-
-# recurses: the results of a kernel are nested one or two levels
-def _map_parts(move: Callable[[Any], Any], value: Any) -> Any:
-    return tuple([_map_parts(move, v) for v in value]) if type(value) is tuple else move(value)
