@@ -263,6 +263,7 @@ def _dump_arguments(commands: Any) -> None:
     dump.add_argument("-o", "--out", type=Path, metavar="FILE", help="write the recording there, as one HTML file")
     dump.add_argument("--static", action="store_true", help="a page without scripts")
     dump.add_argument("--format", default=None, help="the format, if it cannot be detected")
+    dump.add_argument("--every-pass", action="store_true", help="the compiler printed all of its passes, and no list")
     dump.add_argument("--step", metavar="STEP", help="print what this step changed: a number, or the name of a pass")
     dump.add_argument(
         "--unit", metavar="NAME", help="a function: the step that wrote each line; with --step, the changes of it there"

@@ -364,11 +364,12 @@ NAMES = tuple(one.name for one in FORMATS)
 
 
 @checked
-def read(path_or_stream: Any, format: str | None = None) -> TextRecording:
+def read(path_or_stream: Any, format: str | None = None, *, every_pass: bool = False) -> TextRecording:
     """Return a recording of the passes in a dump: a file, a folder, an archive, a stream of bytes or text, or bytes.
 
-    `format` is one of `passlab.dumps.NAMES`; by default it is recognised. Raises `DumpError` where nothing can be read,
-    and for an unknown format; damaged dumps are read as far as they go.
+    `format` is one of `passlab.dumps.NAMES`; by default it is recognised. `every_pass` says that the compiler printed
+    all of its passes and no list of them, where a stream does not show that. Raises `DumpError` where nothing can be
+    read, and for an unknown format; damaged dumps are read as far as they go.
     """
     chosen = _format_named(format)
     if isinstance(path_or_stream, (str, os.PathLike)):
@@ -381,17 +382,18 @@ def read(path_or_stream: Any, format: str | None = None) -> TextRecording:
             if _is_tar(path):
                 hint = "unpack it (`tar xf`), and read the folder"
                 raise DumpError(Diagnostic(f"{path.name} is an archive", hint=hint))
-            return _read_stream(open_file(path), chosen)
+            return _read_stream(open_file(path), chosen, every_pass)
         except OSError as error:  # a file that is gone since the folder was listed, or that this user may not read
             hint = "a compiler may still write there: read it again"
             raise DumpError(Diagnostic(f"{path.name} cannot be read: {error}", hint=hint)) from error
     if isinstance(path_or_stream, (bytes, bytearray, memoryview)):
-        return _read_stream(BytesSource(bytes(path_or_stream)), chosen)
+        return _read_stream(BytesSource(bytes(path_or_stream)), chosen, every_pass)
     if hasattr(path_or_stream, "read"):
         stream = getattr(path_or_stream, "buffer", path_or_stream)  # the bytes below an open text file
         name = getattr(path_or_stream, "name", "")  # an unnamed file has a number there
         name = name if isinstance(name, str) and name else "0" if name == 0 else "dump"
-        return _read_stream(spool(stream, "standard input" if name in ("<stdin>", "0") else Path(name).name), chosen)
+        source = spool(stream, "standard input" if name in ("<stdin>", "0") else Path(name).name)
+        return _read_stream(source, chosen, every_pass)
     hint = "a path, an open file, or bytes; `passlab.dumps.read_text(text)` reads a text"
     raise DumpError(Diagnostic(f"{type_in_words(path_or_stream)} is not a dump", hint=hint))
 
@@ -404,8 +406,8 @@ def _is_tar(path: Path) -> bool:
 
 
 @checked
-def read_text(text: str, format: str | None = None) -> TextRecording:
-    """Return a recording of the passes in the text of a dump. Raises `DumpError` for an unknown format.
+def read_text(text: str, format: str | None = None, *, every_pass: bool = False) -> TextRecording:
+    """Return a recording of the passes in the text of a dump; see `read`. Raises `DumpError` for an unknown format.
 
     >>> dump = '''*** IR Dump Before InstCombinePass on f ***
     ... define i32 @f(i32 %x) {
@@ -422,7 +424,7 @@ def read_text(text: str, format: str | None = None) -> TextRecording:
         data = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         raise DumpError(Diagnostic("the text contains half of a character, which no file can hold")) from None
-    return read(io.BytesIO(data), format)
+    return read(io.BytesIO(data), format, every_pass=every_pass)
 
 
 def _format_named(name: str | None) -> Format | None:
@@ -436,7 +438,7 @@ def _format_named(name: str | None) -> Format | None:
 
 
 # ---------------------------------------------------------------- streams
-def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
+def _read_stream(source: DumpSource, chosen: Format | None, every_pass: bool = False) -> TextRecording:
     limits.check("dump_bytes", source.size, f"reading {source.name}")
     source = plain(unpacked(source))
     if chosen is None:
@@ -453,6 +455,8 @@ def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
     if chosen.stream is None:
         raise DumpError(Diagnostic(f"{chosen.name} is a format of folders", hint="give the folder, not one file"))
     scan = chosen.stream(source)
+    if every_pass and scan.is_list:
+        scan.is_list = scan.is_partial = False
     scan.other += _other_ranges(source, scan.banners)
     scan.notes += [source.note] if source.note else []
     recording = _recording(chosen, scan, source.name, source.size)
@@ -650,6 +654,7 @@ def _assembly(chosen: Format, scan: Scan) -> Assembly:
         traits = replace(traits, partial=True, listed=scan.is_list)
         scan.notes.append(
             "perhaps only a few chosen passes are in the dump: then a change between two may be the work of another"
+            + ("; if it has every pass, `every_pass=True` or `--every-pass` says so" if scan.is_list else "")
         )
     may_be_quiet = scan.may_be_quiet and not scan.says_all and not (scan.is_list and is_short(scan.banners))
     if may_be_quiet and _is_quiet(scan, traits, chosen.language):

@@ -61,11 +61,12 @@ def dump(options: argparse.Namespace) -> int:
     """Run `passlab dump`; return the exit status."""
     if options.dump == "-" and options.open:
         return follow(sys.stdin.buffer, options.out, options.format)
-    recording = read(sys.stdin.buffer if options.dump == "-" else Path(options.dump), options.format)
+    dump = sys.stdin.buffer if options.dump == "-" else Path(options.dump)
+    recording = read(dump, options.format, every_pass=options.every_pass)
     for report in options.reports:
         recording.join(report)
     if options.compare is not None:
-        compared = recording.compare(read(options.compare, options.format))
+        compared = recording.compare(read(options.compare, options.format, every_pass=options.every_pass))
         if options.out is not None:
             compared.to_html(options.out, options.static)
         print(f"{options.out}: {compared.summary()}" if options.out is not None else compared.text())

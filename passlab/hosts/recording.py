@@ -106,7 +106,7 @@ def _recording(command: Command, words: list[str], done: Run, folder: Path, save
             recording.detach()  # the folder is deleted
             return recording
     else:
-        recording = read(done.err)
+        recording = read(done.err, every_pass=True)
         if recording.steps:
             return recording
     said = done.said(4 * HEAD).strip() or "nothing"

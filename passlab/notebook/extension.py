@@ -104,6 +104,7 @@ class DumpMagics(NamedMagics):
     @magic_arguments()
     @argument("path", help="a file or folder with the pass dump of a compiler")
     @argument("--format", default=None, help="the format, if it cannot be detected")
+    @argument("--every-pass", action="store_true", help="the compiler printed all of its passes, and no list")
     @argument("-o", "--out", metavar="NAME", default="", help="the name the recording is bound to")
     @line_magic
     def dump(self, line: str) -> Any:
@@ -112,7 +113,8 @@ class DumpMagics(NamedMagics):
         %dump build/after-all.txt -o rec
         """
         options = options_of(self.dump, shield_quotes(line))
-        return self._bound(rooms.dumps.read(options.path, options.format), options.out)
+        rec = rooms.dumps.read(options.path, options.format, every_pass=options.every_pass)
+        return self._bound(rec, options.out)
 
     @no_var_expand
     @magic_arguments()

@@ -146,3 +146,12 @@ def test_what_the_compiler_does_not_look_at_is_not_unchanged():
     ]
     assert [step.after for step in by_pass[2:4]] == ["", ""]  # SROA ran, and nobody knows what it did
     assert by_function[2].after == F.strip()
+
+
+def test_the_reader_may_say_that_a_short_stream_has_every_pass():
+    rows = [("After", "CSE", "a.op"), ("After", "SymbolDCE", "b.op"), ("After", "Inline", "b.op")]
+    text = "".join(LISTED.format(when, name, name.lower(), line) for when, name, line in rows)
+    assert [step.verdict for step in read_text(text)] == ["unknown"] * 3
+    assert [step.verdict for step in read_text(text, every_pass=True)] == ["unknown", "changed", "unchanged"]
+    notes = [any("every_pass" in note for note in read_text(text, every_pass=said).notes) for said in (False, True)]
+    assert notes == [True, False]
