@@ -297,6 +297,10 @@ def test_vm_steps_through_what_was_recorded_before(shell):
         ("nt --random 0", "did you mean `net`"),
         ("net --random 0 --break nn.dens", "did you mean `nn.dense`"),
         ("net --args x,missing", "there is no variable `missing`"),
+        (
+            "net --args np.ones((2,3)),x",
+            r"`np.ones\(\(2,3\)\),x` is not a list of names of variables\n  help: give each",
+        ),
         ("net --args ope", "there is no variable `ope` in this notebook\n  help: `--random 0` makes random arguments"),
         ("net --entry mian", "mian"),
         ("net --executor tvm", "invalid choice"),
