@@ -61,6 +61,7 @@ def ints(high: int, *shape: int) -> torch.Tensor:
 
 BATCH = torch.export.Dim("batch", min=2, max=64)
 ROWS = torch.export.Dim("rows", min=3, max=64)
+HEIGHT = torch.export.Dim("height", min=3, max=64)
 
 
 # ------------------------------------------------------------ storing

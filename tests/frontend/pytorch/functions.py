@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.frontend.pytorch.cases import BATCH, ROWS, case, ints
+from tests.frontend.pytorch.cases import BATCH, HEIGHT, ROWS, case, ints
 
 
 @case("poolings", (1, 3, 9, 9))
@@ -476,3 +476,30 @@ def histograms(x: torch.Tensor, experts: torch.Tensor, same: torch.Tensor) -> tu
 @case("experts", (9, 8), (3, 8, 16), torch.tensor([2, 2, 9], dtype=torch.int32))
 def experts(rows: torch.Tensor, matrices: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
     return torch._grouped_mm(rows.bfloat16(), matrices.bfloat16(), ends)
+
+
+@case("open_images", (3, 2, 4, 6), (3, 2, 9, 8), dynamic_shapes=(({0: BATCH, 2: ROWS}, {0: BATCH, 2: HEIGHT}),))
+def open_images(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (
+        F.interpolate(x, scale_factor=2, mode="bilinear"),
+        F.interpolate(x, scale_factor=1.5),
+        F.interpolate(x, scale_factor=(2.0, 1.0), mode="bicubic"),
+        F.interpolate(x, size=y.shape[2:], mode="bilinear", align_corners=True),
+        F.interpolate(x[:, :, :, 0], scale_factor=2.5, mode="linear"),
+        F.pad(x, (2, 1, 1, 3), mode="circular"),
+    )
+
+
+@case("open_parts", (5, 6), dynamic_shapes=(({0: ROWS, 1: HEIGHT},),))
+def open_parts(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    written = x.clone()
+    written[:, 1:3] = 0.0
+    written[1:] *= 2
+    written[:, 1:] = x[:, :-1]
+    places = torch.meshgrid(torch.arange(x.shape[0]), torch.arange(x.shape[1]), indexing="ij")
+    return written, torch.roll(x, 1, 0) + torch.roll(x, -1, 1), torch.stack(places)
+
+
+@case("open_batch", (3, 2, 8, 6), dynamic_shapes=(({0: BATCH},),))
+def open_batch(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return F.adaptive_avg_pool2d(x, (2, 3)), F.adaptive_avg_pool2d(x, (3, 4))

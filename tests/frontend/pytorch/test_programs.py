@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from passlab import relay
 from passlab.frontend import from_pytorch
@@ -53,6 +54,15 @@ def test_a_program_computes_what_pytorch_computes(name: str, kind: str) -> None:
     program, inputs, expected = stored(name)
     mod, params = from_pytorch(program)
     assert_close(run(kind, mod, params, inputs), expected)
+
+
+@each("name", ["dynamic_shapes", *(name for name in NAMES if name.startswith("open_"))])
+def test_programs_of_open_sizes_are_exported(name: str) -> None:
+    runtime = pytest.importorskip("onnxruntime", reason="pip install passlab[bench]")
+    program, inputs, expected = stored(name)
+    model = relay.to_onnx(from_pytorch(program, freeze_params=True)[0])
+    session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert_close(session.run(None, dict(zip([i.name for i in session.get_inputs()], inputs, strict=True))), expected)
 
 
 def test_a_recurrent_layer_of_pytorch_is_one_call() -> None:

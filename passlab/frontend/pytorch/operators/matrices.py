@@ -7,6 +7,7 @@ import numpy as np
 from passlab.frontend.products import matrix_product
 from passlab.frontend.pytorch.entries import aten, torch_operator
 from passlab.frontend.pytorch.node import Number, TorchNode
+from passlab.frontend.sizes import size_of
 from passlab.ir.expr import Expr
 
 
@@ -74,8 +75,12 @@ def grouped_product(
     if offs is None or bias is not None or (n.rank(rows), n.rank(matrices)) != (2, 3):
         n.refuse("is supported for groups of rows, each with a matrix of its own and without a bias")
     groups, *_ = n.static_shape(matrices, [0])
-    length, *_ = n.static_shape(rows, [0])
-    place = n.array(np.arange(length, dtype="int32").reshape(-1, 1))
+    length = size_of(n, rows, 0)
+    if isinstance(length, int):
+        place = n.array(np.arange(length, dtype="int32").reshape(-1, 1))
+    else:
+        bounds = n.constant(0, "int32"), n.cast(n.scalar(length), "int32"), n.constant(1, "int32")
+        place = n("reshape", n("arange", *bounds, dtype="int32"), newshape=[-1, 1])
     result: Expr | None = None
     for group in reversed(range(groups)):  # the first group whose end is beyond a row is the row's
         matrix = n("take", matrices, n.constant(group, "int64"), axis=0)

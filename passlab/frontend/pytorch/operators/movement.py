@@ -205,13 +205,16 @@ def roll(n: TorchNode, x: Expr, shifts: Any, dims: Any = None) -> Expr:
     """A `concatenate` of two slices for each axis."""
     if not dims:  # the flattened tensor is rolled, whatever its shape is
         rolled = _roll_axes(n, n("reshape", x, newshape=[-1]), n.static_int(n.static_ints(shifts)[0]), 0)
-        return n("reshape", rolled, newshape=list(n.static_shape(x)))
+        return reshape_to(n, rolled, sizes_of(n, x))
     for shift, dim in zip(n.static_ints(shifts), n.static_ints(dims), strict=True):
         x = _roll_axes(n, x, shift, n.axis(dim, n.rank(x)))
     return x
 
 
 def _roll_axes(n: TorchNode, x: Expr, shift: int, axis: int) -> Expr:
+    if abs(shift) == 1 and not isinstance(n.shape(x)[axis], int):  # one element is there in any length but 0
+        edges = [(-shift, 2**63 - 1), (0, -shift)]
+        return n.concat([n("strided_slice", x, begin=[a], end=[b], strides=[1], axes=[axis]) for a, b in edges], axis)
     (length,) = n.static_shape(x, [axis])
     at = -shift % length if length else 0  # the elements from here on come to the front
     if not at:

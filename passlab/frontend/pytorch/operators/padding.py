@@ -45,13 +45,29 @@ def replication_pad(n: TorchNode, x: Expr, padding: list[Any]) -> Expr:
     return n("nn.pad", x, pad_width=_pad_widths(n, x, padding), pad_mode="edge")
 
 
+def _around(n: TorchNode, x: Expr, axis: int, before: int, after: int) -> Expr:
+    """Return a periodic tensor with more elements at the ends of an axis; a negative number takes some away."""
+    if before < 0 or after < 0:
+        n.refuse("takes elements away and adds some in turn", found=f"{before} and {after}")
+    ends = [(-before, 2**63 - 1)] * (before > 0), [(0, after)] * (after > 0)
+    first, last = (
+        [n("strided_slice", x, begin=[a], end=[b], strides=[1], axes=[axis]) for a, b in end] for end in ends
+    )
+    return n.concat([*first, x, *last], axis)
+
+
 @aten("pad")
 def pad(n: TorchNode, x: Expr, pad: list[Any], mode: str = "constant", value: Any = None) -> Expr:
-    """`nn.pad`, or `nn.mirror_pad`."""
+    """`nn.pad`, `nn.mirror_pad`, or `concatenate` of slices from the other end."""
     if mode == "reflect":
         return reflection_pad(n, x, pad)
     if mode == "replicate":
         return replication_pad(n, x, pad)
+    if mode == "circular":
+        for axis, (before, after) in enumerate(_pad_widths(n, x, pad)):
+            if before or after:
+                x = _around(n, x, axis, before, after)
+        return x
     if mode != "constant":
         n.refuse("pads in a way that Relay does not have", found=mode)
     return constant_pad(n, x, pad, 0 if value is None else value)

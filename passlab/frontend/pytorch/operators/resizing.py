@@ -8,7 +8,8 @@ from typing import Any
 from passlab.frontend.interpolation import Resizing
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import TorchNode
-from passlab.frontend.resizing import resize_axes
+from passlab.frontend.resizing import has_relay_operator, resize_attrs, resize_axes, resize_open_axes
+from passlab.frontend.sizes import Size, as_vector, size_of
 from passlab.ir.expr import Expr
 
 
@@ -22,12 +23,16 @@ def _resize(
     antialias: bool = False,
 ) -> Expr:
     rank = n.rank(x) - 2
-    lengths = n.static_shape(x, range(2, 2 + rank))
     factors = list(scales or [None] * rank)
+    targets = None if size is None else n.sizes(size)
+    if not all(isinstance(known, int) for known in (*n.shape(x)[2:], *(targets or ()))):
+        resizing = Resizing(0, 0, 1.0, method, coordinates, "floor", -0.75, antialias, antialias)
+        return _resize_open(n, x, targets, factors, resizing)
+    lengths = n.static_shape(x, range(2, 2 + rank))
     if size is None:
         counts = [math.floor(length * (factor or 1)) for length, factor in zip(lengths, factors, strict=True)]
     else:
-        counts = n.static_ints(size)
+        counts = n.static_ints(targets)
     # PyTorch computes coordinates with the factor that was passed, which may differ from the quotient of the sizes.
     values = [
         factor if factor and coordinates != "align_corners" else count / length
@@ -35,6 +40,27 @@ def _resize(
     ]
     resizing = Resizing(0, 0, 1.0, method, coordinates, "floor", -0.75, antialias, antialias)
     return resize_axes(n, x, list(range(2, 2 + rank)), counts, values, resizing)
+
+
+def _resize_open(
+    n: TorchNode, x: Expr, targets: list[Size] | None, factors: list[float | None], resizing: Resizing
+) -> Expr:
+    """Resize an image of open size, or to sizes that are computed: by one operator where that has the same scales."""
+    sizes, parts = [], []
+    for at, factor in enumerate(factors):
+        length = as_vector(n, [size_of(n, x, 2 + at)])
+        if targets is None:
+            count = n.cast(n("floor", n("multiply", n.cast(length, "float64"), float(factor or 1))), "int64")
+        else:
+            count = as_vector(n, [targets[at]])
+        ratio = n("divide", n.cast(count, "float64"), n.cast(length, "float64"))
+        is_given = factor and resizing.coordinates != "align_corners"
+        parts.append((2 + at, n.scalar(count), n.constant(factor, "float64") if is_given else n.scalar(ratio)))
+        sizes.append(count)
+    whole = all(factor is None or factor == int(factor) for factor in factors)
+    if len(sizes) == 2 and whole and has_relay_operator(resizing):
+        return n("image.resize2d", x, size=n.concat(sizes), **resize_attrs(resizing))
+    return resize_open_axes(n, x, parts, resizing)
 
 
 def _factors(n: TorchNode, rest: tuple[Any, ...]) -> list[float | None] | None:

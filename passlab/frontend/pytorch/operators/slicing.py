@@ -122,7 +122,14 @@ def _replace_elements(n: TorchNode, x: Expr, source: Expr, axis: int, positions:
 def slice_scatter(
     n: TorchNode, x: Expr, source: Expr, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
 ) -> Expr:
-    """`where` of the part and the rest."""
+    """`where` of the part and the rest; along an axis of open length, a `concatenate` with the rest."""
+    axis = n.axis(dim, n.rank(x))
+    if step == 1 and not isinstance(n.shape(x)[axis], int):
+        before = slice_(n, x, dim, 0, 0 if start is None else start)
+        after = slice_(n, x, dim, FAR if end is None else end, FAR)
+        known = [n.size(bound) for bound in (start or 0, FAR if end is None else end)]
+        parts = [before] * (known[0] != 0), [n.cast(source, n.dtype(x))], [after] * (known[1] != FAR)
+        return n.concat([part for some in parts for part in some], axis)
     axis, length = _axis_and_length(n, x, dim)
     bounds = slice(None if start is None else n.static_int(start), None if end is None else n.static_int(end), step)
     sizes = sizes_of(n, x)

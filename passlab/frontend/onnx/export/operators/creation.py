@@ -118,14 +118,17 @@ def trilu(e: GraphEmitter, call: OpCall, data: str, k: str) -> str:
 def meshgrid(e: GraphEmitter, call: OpCall, data: list[str]) -> list[str]:
     """Each vector along its own axis, expanded to the common shape."""
     fields: Any = call.args[0].checked_type
-    if any(len(ty.shape) != 1 or ty.dynamic for ty in fields.fields):
-        e.refuse("vectors of known sizes are needed")
+    if any(len(ty.shape) != 1 for ty in fields.fields):
+        e.refuse("vectors are needed")
     sizes = [ty.shape[0] for ty in fields.fields]
     order = [1, 0, *range(2, len(sizes))] if call.attrs.indexing == "xy" and len(sizes) > 1 else list(range(len(sizes)))
-    shape = [sizes[i] for i in order]
+    if all(isinstance(size, int) for size in sizes):
+        shape = e.ints(*(sizes[i] for i in order))
+    else:
+        shape = e.node("Concat", [e.node("Shape", [data[i]]) for i in order], axis=0)
     results = []
     for number, name in enumerate(data):
         axis = order.index(number)
-        rank_one = [sizes[number] if i == axis else 1 for i in range(len(sizes))]
-        results.append(e.node("Expand", [e.node("Reshape", [name, e.ints(*rank_one)]), e.ints(*shape)]))
+        rank_one = [-1 if i == axis else 1 for i in range(len(sizes))]
+        results.append(e.node("Expand", [e.node("Reshape", [name, e.ints(*rank_one)]), shape]))
     return results

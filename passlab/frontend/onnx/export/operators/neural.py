@@ -146,8 +146,13 @@ def adaptive_pool(e: GraphEmitter, call: OpCall, data: str) -> str:
     if sizes and set(sizes) == {1}:
         result = e.node("GlobalAveragePool" if average else "GlobalMaxPool", [result])
     else:
-        shape = e.shape(call.args[0])
-        extents = [shape[attrs.layout.index(axis)] for axis in layout[2:]]
+        shape = e.type(call.args[0]).shape
+        extents: list[int] = []
+        for axis in layout[2:]:  # the batch and the channels may be open
+            extent = shape[attrs.layout.index(axis)]
+            if not isinstance(extent, int):
+                e.refuse(f"the sizes of the image must be known, not {e.type(call.args[0])}")
+            extents.append(extent)
         sizes = sizes or extents
         if not any(extent % size for extent, size in zip(extents, sizes, strict=True)):
             window = [extent // size for extent, size in zip(extents, sizes, strict=True)]
