@@ -117,6 +117,89 @@ export interface SolvingData {
   steps: Decision[];
 }
 
+/** A line: its text, three numbers a mark (start, end, kind), three for each span of noise (filter, start, end). `values` are its operation, the names that it defines and those that it uses; 0 for a line without any. */
+export type DumpLine = [text: string, marks: number[], noise: number[], values: [string, string[], string[]] | 0];
+
+/** A row of a difference: its sign, the lines of both sides (-1: none), and the spans of words that differ. */
+export type DumpRow = [sign: string, left: number, right: number, before: [number, number][], after: [number, number][]];
+
+/** Rows that are alike and left out. */
+export type FoldedRows = [folded: number];
+
+/** A version of a unit: the step that wrote it, the first that may have, its lines (None: left out), their origins. An origin is the first step that may have written the line, and the last. `diff` leads here from the version before. `sources` has for each line the number of the set of source lines that it comes from; it is empty without any. */
+export type UnitVersion = [step: number, since: number, lines: number[] | null, origins: [number, number][], diff: DumpRow[], renamed: Record<string, string>, sources: number[]];
+
+/** A function, or an operation with a symbol, in all its versions. */
+export interface UnitData {
+  name: string;
+  versions: UnitVersion[];
+  error?: string;
+}
+
+/** A pass of a dump. `written` are the units that it wrote, `fragment` the lines of what is not a unit. `counted` is what the compiler counted in the pass. */
+export type DumpStepRow = [name: string, unit: string, verdict: string, assumed: number, since: number, parent: number, phase: string, options: string, remark: string, command: string, written: number[], fragment: number[], seconds: string | null, remarks: number, counted: string];
+
+/** A node of a compiler's own graph; `input` is 1 for one without operands. */
+export type LiveBox = [name: string, text: string, input: number, change: string, key: string];
+
+/** A compiler's own graph of a program: how many nodes and arrows it has, and the first of them. */
+export interface LiveGraph {
+  count: [number, number];
+  boxes: LiveBox[];
+  arrows: [number, number][];
+}
+
+/** The same pass in the other recording: its number, its verdict, whether the texts are the same (None: unknown). */
+export type OtherStep = [number: number, verdict: string, same: boolean | null];
+
+/** A pass that only the other recording has. */
+export type LoneStep = [number: number, name: string, unit: string, verdict: string, place?: string];
+
+/** The difference from the other recording: rows, the lines of both sides, and how many rows are left out. */
+export type OtherDiff = [rows: (DumpRow | FoldedRows)[], left: number[], right: number[], more: number];
+
+/** Another recording next to a dump, by step. */
+export interface Against {
+  name: string;
+  pairs: Record<string, OtherStep>;
+  alone: Record<string, LoneStep[]>;
+  diffs: Record<string, OtherDiff>;
+}
+
+/** A line of the user's source. */
+export type SourcePlace = [file: string, line: number];
+
+/** A remark of the compiler: its place in the source, -1 without one, and the steps that may have made it. */
+export type SaidRow = [kind: string, pass_name: string, text: string, place: number, first: number, last: number];
+
+/** The passes of another compiler. A graph of a step is the number of another step if it has the same. `places` are the lines of the user's source from which lines of the programs come, and `joins` the sets of them that occur, by their numbers. `sources` has the lines of the files whose text is known. */
+export interface DumpData {
+  kind: string;
+  title: string;
+  times: TimeData[];
+  remarks: string[];
+  other: string;
+  start: number;
+  steps: DumpStepRow[];
+  graphs: (LiveGraph | number | null)[];
+  units: UnitData[];
+  lines: DumpLine[];
+  filters: string[];
+  hidden: number[];
+  places: SourcePlace[];
+  joins: number[][];
+  sources: Record<string, string[]>;
+  said: SaidRow[];
+  against?: Against;
+}
+
+/** The name that is followed in a dump: its unit, and the step after which it has this name. */
+export interface FollowedName {
+  unit?: string;
+  name?: string;
+  step?: number;
+}
+
 /** A line: its text, four numbers a token (start, end, kind, hover text or -1), and its type (-1: none). */
 export type LineRow = [text: string, marks: number[], type: number];
 
@@ -504,6 +587,169 @@ export interface LiveProblem {
   end?: number;
 }
 
+/** A function of an executable: its parameters, its first instruction, and its number of registers. */
+export interface FunctionRow {
+  name: string;
+  params: string[];
+  base: number;
+  size: number;
+}
+
+/** A column for each fact about instructions, and what they refer to by number (-1: nothing). */
+export interface InstructionColumns {
+  texts: string[];
+  names: string[];
+  kinds: string[];
+  operators: string[][];
+  roles: number[];
+  written: number[];
+  reads: number[][];
+  results: number[][];
+  changes: number[][];
+  calls: number[][];
+  source: number[][];
+  kernel: number[];
+  histories: number[];
+  nodes: number[][];
+  programNodes: number[];
+  places: string[];
+  program: number[];
+  kernels: number[][];
+  biographies: string[][];
+}
+
+/** A field of an object: its text, or the number of the box that it points to (-1: none). */
+export type HeapCell = [text: string, box: number];
+
+/** An object of a value: its name, its kind, its distance from the first object, and its fields. */
+export type HeapBox = [name: string, kind: string, depth: number, cells: HeapCell[]];
+
+/** A tensor: counts, the range and histogram of its finite numbers, and its heat map, a byte a cell in base64. `grid` is the number of slices, of slices side by side, and of rows and columns of each. */
+export interface TensorPicture {
+  size: number;
+  bytes: number;
+  nan: number;
+  inf: number;
+  ninf: number;
+  zero: number;
+  rows: number;
+  columns: number;
+  cells: string;
+  grid: [number, number, number, number];
+  scale: number;
+  min?: number;
+  max?: number;
+  mean?: number;
+  std?: number;
+  bins?: number[];
+}
+
+/** The values of a run; those that are not finite, pictures and heaps by number, and the pictures not yet drawn. */
+export interface StepValuesData {
+  texts: string[];
+  nonfinite: Record<string, number>;
+  pictures: Record<string, TensorPicture>;
+  heaps: Record<string, HeapBox[]>;
+  late: number[];
+}
+
+/** The memory of a run: live bytes by instant, and storages as blocks (born, died, lane, reused). */
+export interface StorageData {
+  live: [number, number][];
+  peak: number;
+  peakAt: number;
+  total: number;
+  blocks: [number, number, number, number][];
+  lanes: number;
+  count: number;
+}
+
+/** How a run ended: where it stands if it did not reach its end, else the number of its result. */
+export interface RunEnd {
+  what: "more" | "failed" | "stopped" | "ended";
+  text: string;
+  pc?: number;
+  result?: number;
+}
+
+/** A breakpoint, and its instructions where its text alone does not say them. */
+export interface BreakpointRow {
+  text: string;
+  points?: number[];
+}
+
+/** The log of a run; texts are packed numbers, see `passlab.display.views.stepper.pack`. */
+export interface RunColumns {
+  runs: string;
+  runPoints: string;
+  always: number[];
+  value: string;
+  more: Record<string, number[]>;
+  micros: string;
+  switches: string;
+  switchedTo: string;
+  parent: string;
+  function: string;
+  created: string;
+  result: string;
+  depth: string;
+  given: string;
+  givenCount: string;
+  waits: Record<string, number>;
+}
+
+/** A recorded run. While it is `partial`, only the values near the shown instant are there. */
+export interface StepperData {
+  kind: string;
+  title: string;
+  lines: LineRow[];
+  texts: string[];
+  runs: string;
+  runPoints: string;
+  always: number[];
+  value: string;
+  more: Record<string, number[]>;
+  micros: string;
+  switches: string;
+  switchedTo: string;
+  parent: string;
+  function: string;
+  created: string;
+  result: string;
+  depth: string;
+  given: string;
+  givenCount: string;
+  waits: Record<string, number>;
+  executor: string;
+  length: number;
+  left_out: number;
+  at: number;
+  end: RunEnd;
+  functions: FunctionRow[];
+  code: InstructionColumns;
+  values: StepValuesData;
+  storage: StorageData;
+  partial: boolean;
+  breaks: BreakpointRow[];
+  fork: number;
+}
+
+/** A fork of a run: where it starts, the changed registers, and how it differs (`parted`: -1 if it does not). */
+export interface Branch {
+  data: StepperData;
+  instant: number;
+  changed: number[];
+  text: string;
+  rows: string[][];
+  head: string[];
+  parted: number;
+}
+
+/** Why a run could not be forked. */
+export interface BranchError {
+  error: string;
+}
+
 /** Relatives of the nodes `of` in other views: the predecessors of each, the newest first, and all successors. */
 export interface Related {
   of?: number[];
@@ -764,252 +1010,6 @@ export interface StepperState {
   pictures: Record<string, TensorPicture>;
   branch: Branch | BranchError | Nothing;
   page: string;
-}
-
-/** A line: its text, three numbers a mark (start, end, kind), three for each span of noise (filter, start, end). `values` are its operation, the names that it defines and those that it uses; 0 for a line without any. */
-export type DumpLine = [text: string, marks: number[], noise: number[], values: [string, string[], string[]] | 0];
-
-/** A row of a difference: its sign, the lines of both sides (-1: none), and the spans of words that differ. */
-export type DumpRow = [sign: string, left: number, right: number, before: [number, number][], after: [number, number][]];
-
-/** Rows that are alike and left out. */
-export type FoldedRows = [folded: number];
-
-/** A version of a unit: the step that wrote it, the first that may have, its lines (None: left out), their origins. An origin is the first step that may have written the line, and the last. `diff` leads here from the version before. `sources` has for each line the number of the set of source lines that it comes from; it is empty without any. */
-export type UnitVersion = [step: number, since: number, lines: number[] | null, origins: [number, number][], diff: DumpRow[], renamed: Record<string, string>, sources: number[]];
-
-/** A function, or an operation with a symbol, in all its versions. */
-export interface UnitData {
-  name: string;
-  versions: UnitVersion[];
-  error?: string;
-}
-
-/** A pass of a dump. `written` are the units that it wrote, `fragment` the lines of what is not a unit. `counted` is what the compiler counted in the pass. */
-export type DumpStepRow = [name: string, unit: string, verdict: string, assumed: number, since: number, parent: number, phase: string, options: string, remark: string, command: string, written: number[], fragment: number[], seconds: string | null, remarks: number, counted: string];
-
-/** A node of a compiler's own graph; `input` is 1 for one without operands. */
-export type LiveBox = [name: string, text: string, input: number, change: string, key: string];
-
-/** A compiler's own graph of a program: how many nodes and arrows it has, and the first of them. */
-export interface LiveGraph {
-  count: [number, number];
-  boxes: LiveBox[];
-  arrows: [number, number][];
-}
-
-/** The same pass in the other recording: its number, its verdict, whether the texts are the same (None: unknown). */
-export type OtherStep = [number: number, verdict: string, same: boolean | null];
-
-/** A pass that only the other recording has. */
-export type LoneStep = [number: number, name: string, unit: string, verdict: string, place?: string];
-
-/** The difference from the other recording: rows, the lines of both sides, and how many rows are left out. */
-export type OtherDiff = [rows: (DumpRow | FoldedRows)[], left: number[], right: number[], more: number];
-
-/** Another recording next to a dump, by step. */
-export interface Against {
-  name: string;
-  pairs: Record<string, OtherStep>;
-  alone: Record<string, LoneStep[]>;
-  diffs: Record<string, OtherDiff>;
-}
-
-/** A line of the user's source. */
-export type SourcePlace = [file: string, line: number];
-
-/** A remark of the compiler: its place in the source, -1 without one, and the steps that may have made it. */
-export type SaidRow = [kind: string, pass_name: string, text: string, place: number, first: number, last: number];
-
-/** The passes of another compiler. A graph of a step is the number of another step if it has the same. `places` are the lines of the user's source from which lines of the programs come, and `joins` the sets of them that occur, by their numbers. `sources` has the lines of the files whose text is known. */
-export interface DumpData {
-  kind: string;
-  title: string;
-  times: TimeData[];
-  remarks: string[];
-  other: string;
-  start: number;
-  steps: DumpStepRow[];
-  graphs: (LiveGraph | number | null)[];
-  units: UnitData[];
-  lines: DumpLine[];
-  filters: string[];
-  hidden: number[];
-  places: SourcePlace[];
-  joins: number[][];
-  sources: Record<string, string[]>;
-  said: SaidRow[];
-  against?: Against;
-}
-
-/** The name that is followed in a dump: its unit, and the step after which it has this name. */
-export interface FollowedName {
-  unit?: string;
-  name?: string;
-  step?: number;
-}
-
-/** A function of an executable: its parameters, its first instruction, and its number of registers. */
-export interface FunctionRow {
-  name: string;
-  params: string[];
-  base: number;
-  size: number;
-}
-
-/** A column for each fact about instructions, and what they refer to by number (-1: nothing). */
-export interface InstructionColumns {
-  texts: string[];
-  names: string[];
-  kinds: string[];
-  operators: string[][];
-  roles: number[];
-  written: number[];
-  reads: number[][];
-  results: number[][];
-  changes: number[][];
-  calls: number[][];
-  source: number[][];
-  kernel: number[];
-  histories: number[];
-  nodes: number[][];
-  programNodes: number[];
-  places: string[];
-  program: number[];
-  kernels: number[][];
-  biographies: string[][];
-}
-
-/** A field of an object: its text, or the number of the box that it points to (-1: none). */
-export type HeapCell = [text: string, box: number];
-
-/** An object of a value: its name, its kind, its distance from the first object, and its fields. */
-export type HeapBox = [name: string, kind: string, depth: number, cells: HeapCell[]];
-
-/** A tensor: counts, the range and histogram of its finite numbers, and its heat map, a byte a cell in base64. `grid` is the number of slices, of slices side by side, and of rows and columns of each. */
-export interface TensorPicture {
-  size: number;
-  bytes: number;
-  nan: number;
-  inf: number;
-  ninf: number;
-  zero: number;
-  rows: number;
-  columns: number;
-  cells: string;
-  grid: [number, number, number, number];
-  scale: number;
-  min?: number;
-  max?: number;
-  mean?: number;
-  std?: number;
-  bins?: number[];
-}
-
-/** The values of a run; those that are not finite, pictures and heaps by number, and the pictures not yet drawn. */
-export interface StepValuesData {
-  texts: string[];
-  nonfinite: Record<string, number>;
-  pictures: Record<string, TensorPicture>;
-  heaps: Record<string, HeapBox[]>;
-  late: number[];
-}
-
-/** The memory of a run: live bytes by instant, and storages as blocks (born, died, lane, reused). */
-export interface StorageData {
-  live: [number, number][];
-  peak: number;
-  peakAt: number;
-  total: number;
-  blocks: [number, number, number, number][];
-  lanes: number;
-  count: number;
-}
-
-/** How a run ended: where it stands if it did not reach its end, else the number of its result. */
-export interface RunEnd {
-  what: "more" | "failed" | "stopped" | "ended";
-  text: string;
-  pc?: number;
-  result?: number;
-}
-
-/** A breakpoint, and its instructions where its text alone does not say them. */
-export interface BreakpointRow {
-  text: string;
-  points?: number[];
-}
-
-/** The log of a run; texts are packed numbers, see `passlab.display.views.stepper.pack`. */
-export interface RunColumns {
-  runs: string;
-  runPoints: string;
-  always: number[];
-  value: string;
-  more: Record<string, number[]>;
-  micros: string;
-  switches: string;
-  switchedTo: string;
-  parent: string;
-  function: string;
-  created: string;
-  result: string;
-  depth: string;
-  given: string;
-  givenCount: string;
-  waits: Record<string, number>;
-}
-
-/** A recorded run. While it is `partial`, only the values near the shown instant are there. */
-export interface StepperData {
-  kind: string;
-  title: string;
-  lines: LineRow[];
-  texts: string[];
-  runs: string;
-  runPoints: string;
-  always: number[];
-  value: string;
-  more: Record<string, number[]>;
-  micros: string;
-  switches: string;
-  switchedTo: string;
-  parent: string;
-  function: string;
-  created: string;
-  result: string;
-  depth: string;
-  given: string;
-  givenCount: string;
-  waits: Record<string, number>;
-  executor: string;
-  length: number;
-  left_out: number;
-  at: number;
-  end: RunEnd;
-  functions: FunctionRow[];
-  code: InstructionColumns;
-  values: StepValuesData;
-  storage: StorageData;
-  partial: boolean;
-  breaks: BreakpointRow[];
-  fork: number;
-}
-
-/** A fork of a run: where it starts, the changed registers, and how it differs (`parted`: -1 if it does not). */
-export interface Branch {
-  data: StepperData;
-  instant: number;
-  changed: number[];
-  text: string;
-  rows: string[][];
-  head: string[];
-  parted: number;
-}
-
-/** Why a run could not be forked. */
-export interface BranchError {
-  error: string;
 }
 
 export type RecordingAnswer = BoundAnswer | CompletedAnswer | CopiedAnswer | FoundAnswer | OptionsAnswer | OthersAnswer | RewritesAnswer | PartsAnswer | MissesAnswer | ComparisonAnswer;
