@@ -274,14 +274,8 @@ def _dump_arguments(commands: Any) -> None:
     dump.add_argument(
         "--table", metavar="NAME", help="print a table: steps; of torch.compile also guards, graph breaks, metrics, ..."
     )
-    dump.add_argument(
-        "--with",
-        dest="reports",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="join remarks, or times, to the passes",
-    )
+    reports = "join remarks, or times, to the passes"
+    dump.add_argument("--with", dest="reports", action="append", default=[], metavar="FILE", help=reports)
     dump.add_argument("--find", metavar="REGEX", help="print where text of the programs matches")
     dump.add_argument("--hide", default="", metavar="KINDS", help="noise to leave out, as in `debug info,metadata`")
     dump.add_argument(

@@ -20,6 +20,7 @@ from passlab.dumps.llvm import PART, without_flags
 from passlab.dumps.source import Excerpt
 from passlab.dumps.step import Step, Unit
 from passlab.dumps.strange import differ_in_other_output
+from passlab.dumps.tvm_passes import LEAVES, judge_nested
 
 if TYPE_CHECKING:
     from passlab.dumps.assembly import Assembly, Body
@@ -72,26 +73,6 @@ ELSEWHERE = "it ran on another program, which the pass around it made for itself
 EMPTY, FAR = 8, 16  # lines of an empty module; steps after which an outer program is not expected again
 _NOTHING = re.compile(rb"^\s+pass\s*$", re.MULTILINE)
 _AFTER_IPA = "fixup_cfg3"  # the first pass of GCC after the interprocedural ones, whether those are dumped or not
-# Passes of TVM, as its own instruments see them: those that run no other, those that change nothing themselves, and
-# what some that do change the program run.
-_TVM_LEAVES = re.compile(
-    "FoldConstant|LegalizeOps|AnnotateTIROpPattern|FuseOps|NormalizeGlobalVar|RewriteDataflowReshape|ToNonDataflow"
-    "|RemovePurityChecking|CallTIRRewrite|StaticPlanBlockMemory|RewriteCUDAGraph|LowerAllocTensor|KillAfterLastUse"
-    "|LowerRuntimeBuiltin|VMShapeLower|AttachGlobalSymbol|AttachExternModules|EliminateCommonSubexpr|Normalize"
-    "|FuseTIRInner|ExpandTupleArgumentsInner|RemoveUnusedParameters|CanonicalizeTIRVariables"
-    "|CanonicalizeRelaxBindings|DeadCodeElimination|ComputePrimValue"  # the last one runs a pass on another program
-    r"|(?:s_tir|tirx?)\.(?!HoistIfThenElse\Z|SplitHostDevice\Z|Filter\Z)\w+"
-)
-_TVM_RUNS = re.compile(r"(?i:sequential|\w*pipeline)|FuseTIR|ExpandTupleArguments|CanonicalizeBindings")
-_TVM_INSIDE = dict.fromkeys(("ComputePrimValue", "DispatchSampling", "DispatchSortScan"), ("NormalizeGlobalVar",)) | {
-    f"{dialect}.{name}": inside
-    for name, inside in (
-        ("HoistIfThenElse", ("s_tir.InsertHoistIfThenElse", "s_tir.StmtSimplify", "tirx.RemoveNoOp")),
-        ("SplitHostDevice", ("tirx.ConvertSSA",)),
-        ("Filter", ()),  # of the functions of one program, the host's and the device's are two others
-    )
-    for dialect in ("s_tir", "tirx")
-}
 
 
 FIRST_TEXT = "the first text of this graph that is here"
@@ -281,7 +262,7 @@ def _judge_program(step: Step, assembly: Assembly) -> None:
             step.verdict = "unchanged"
             step.note = step.note or "the program changed elsewhere since the step before: by what ran in between"
         return
-    if assembly.traits.nested and not (_TVM_LEAVES.fullmatch(step.name) or step.number == 1):
+    if assembly.traits.nested and not (LEAVES.fullmatch(step.name) or step.number == 1):
         quiet = all(other.verdict == "unchanged" for other in _earlier(assembly))
         step.verdict = "unchanged" if quiet else "unknown"
         if not quiet:
@@ -325,7 +306,7 @@ def _on_another_program(step: Step, last: Step | int | None, assembly: Assembly)
             for name in step.names:
                 if name in assembly.units:
                     assembly.units[name].forget(at + 1)
-            step.verdict = "unchanged" if _TVM_LEAVES.fullmatch(step.name) else "unknown"
+            step.verdict = "unchanged" if LEAVES.fullmatch(step.name) else "unknown"
             return True
     return False
 
@@ -388,24 +369,6 @@ def judge_inside(steps: list[Step], units: Mapping[str, Unit]) -> None:
         elif roots != 1 or any(old is None or new is None or _calls(new) < _calls(old) for old, new in changed):
             step.verdict, step.since = "unknown", step.parent
             step.note = "it may be the work of the pass around it"
-
-
-def judge_nested(steps: list[Step], begins: bool, around: set[str]) -> None:
-    """Withdraw verdicts of TVM's passes that a pass around them may have, where each has one heading, before or after.
-
-    In a dump of begins, a pass may run the next one where both have the same text. `around` has a name without a
-    pass where lines of the dump are missing.
-    """
-    for step in steps if begins else reversed(steps):
-        if begins and step.verdict == "unchanged" and not _TVM_LEAVES.fullmatch(step.name):
-            step.verdict, step.note = "unknown", "it may run the passes below; the dump does not say where it ends"
-        elif step.verdict == "changed" and any(step.name in _TVM_INSIDE.get(name, (step.name,)) for name in around):
-            step.verdict, step.note = "unknown", "it may be the work of a pass around it"
-        elif begins and step.verdict == "changed" and step.name in _TVM_INSIDE:
-            step.verdict, step.note = "unknown", "the text below may be another program, which it made for itself"
-        is_known = _TVM_LEAVES.fullmatch(step.name) or _TVM_RUNS.fullmatch(step.name)
-        if step.name in _TVM_INSIDE or not is_known:
-            around.add(step.name)
 
 
 def is_elsewhere(step: Step, last: Body | Step) -> bool:
