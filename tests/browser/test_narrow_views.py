@@ -6,7 +6,7 @@ A notebook beside a file browser in half of a screen leaves some 220 pixels to a
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 import passlab.notebook
 from passlab import lab
@@ -81,3 +81,7 @@ def test_sentences_as_long_as_paragraphs_leave_room_to_the_lines(chrome: Browser
         assert len(page.locator(".pl-title").first.inner_text()) > 300
         assert problems(page) == {}
         assert page.evaluate(LINES) > BODY
+        for look in (".pl-title", ".pl-step-head"):  # what has to be scrolled is reached by Tab
+            expect(page.locator(look).first).to_have_attribute("tabindex", "0")
+        page.set_viewport_size({"width": 1440, "height": 900})
+        expect(page.locator(".pl-title").first).not_to_have_attribute("tabindex", "0")

@@ -78,7 +78,16 @@ export class Commands {
     ];
     this.buttons[1].title = tip("every", "?");
     root.addEventListener("focusin", () => this.hint(), { once: true });
+    for (const name of ["focusin", "keyup", "click"]) root.addEventListener(name, () => this.reachText());
+    new ResizeObserver(() => this.reachText()).observe(root);
     Object.assign(root, { commands: this }); // for JupyterLab's palette and menu
+  }
+
+  /** Let Tab reach a text that has to be scrolled. */
+  reachText() {
+    for (const text of this.root.querySelectorAll(".pl-title, .pl-step-head"))
+      if (text.scrollHeight > text.clientHeight + 1) text.setAttribute("tabindex", "0");
+      else text.removeAttribute("tabindex");
   }
 
   /**
