@@ -12,7 +12,7 @@ A definition gets the call and says its nodes; inputs are named x0, x1, ... and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from passlab.errors import Diagnostic, ModelError
 from passlab.frontend.onnx.package import onnx
@@ -49,7 +49,7 @@ class Call:
         if any(self._given[count:]):
             self.refuse(f"is supported with its first {count} inputs only")
 
-    def refuse(self, why: str) -> None:
+    def refuse(self, why: str) -> NoReturn:
         """Raise the `ModelError` that explains why this call cannot be translated."""
         raise ModelError(Diagnostic(f"the operator `{self.op_type}` ({DOMAIN}) {why}"))
 
@@ -83,8 +83,7 @@ def _activation(call: Call, source: str) -> str:
         return (
             _float("low", params[0], source) + _float("high", params[1], source) + f"y0 = Clip({source}, low, high)\n"
         )
-    call.refuse(f"has the activation `{name}`, which is not supported")
-    return ""
+    return call.refuse(f"has the activation `{name}`, which is not supported")
 
 
 def _fast_gelu(call: Call) -> str:
@@ -515,4 +514,7 @@ def contrib_function(proto: Any, ranks: list[int | None]) -> Any:
     if made:
         call.refuse("has results that are not supported")
     text = f'<opset_import: ["" : {OPSET}], domain: "{DOMAIN}"> {proto.op_type} ({inputs}) => ({outputs}) {{ {body} }}'
-    return onnx().parser.parse_function(text)
+    try:
+        return onnx().parser.parse_function(text)
+    except (onnx().parser.ParseError, UnicodeError):
+        call.refuse("has an attribute that makes no sense")

@@ -503,3 +503,9 @@ def open_parts(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
 @case("open_batch", (3, 2, 8, 6), dynamic_shapes=(({0: BATCH},),))
 def open_batch(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return F.adaptive_avg_pool2d(x, (2, 3)), F.adaptive_avg_pool2d(x, (3, 4))
+
+
+@case("kth_values", (3, 5), dynamic_shapes=(({0: BATCH},),))
+def kth_values(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    value, place = torch.kthvalue(x, 2, 1)
+    return value, place, torch.kthvalue(x, 4, -1, keepdim=True)[0]

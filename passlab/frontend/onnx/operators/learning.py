@@ -416,7 +416,8 @@ def svm_classifier(n: OnnxNode, x: Expr) -> list[Expr]:
     label = _chosen(n, n("add", ballot, n.array(votes[1].sum(axis=0))), labels)
     if n.numbers("prob_a", []):
         if classes != 2:
-            n.refuse("has probabilities of more than two classes", hint="they are solved for by iteration")
+            hint = "onnxruntime solves for them step by step; without `prob_a`, the node gives scores, which are read"
+            n.refuse("has probabilities of more than two classes", hint=hint)
         a, b = n.numbers("prob_a")[0], n.numbers("prob_b")[0]
         first = n("sigmoid", n("negative", n("add", n("multiply", scores, a), b)))
         first = n("clip", first, a_min=1e-7, a_max=1 - 1e-7)

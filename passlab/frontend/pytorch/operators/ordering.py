@@ -39,6 +39,15 @@ def topk(n: TorchNode, x: Expr, k: Any, dim: int = -1, largest: bool = True, *_:
     return n.fields(result, 2)
 
 
+@aten("kthvalue")
+def kthvalue(n: TorchNode, x: Expr, k: Any, dim: int = -1, keepdim: bool = False) -> list[Expr]:
+    """The last of the `k` smallest elements, by `topk`."""
+    smallest = topk(n, x, k, dim, False)
+    axis, at = n.axis(dim, n.rank(x)), n.constant([n.static_int(k) - 1], "int64")
+    last = [n("take", part, at, axis=axis) for part in smallest]
+    return last if keepdim else [n("squeeze", part, axis=[axis]) for part in last]
+
+
 @aten("searchsorted")
 def searchsorted(
     n: TorchNode, sequence: Expr, values: Expr, out_int32: bool = False, right: bool = False, **_: Any
