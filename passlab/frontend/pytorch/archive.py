@@ -89,7 +89,17 @@ def safe_archive(path: Path) -> SafeArchive:
         raise
     except OSError as error:
         raise FileAccessError(Diagnostic(f"{path} cannot be read: {error.strerror or error}")) from error
-    except (zipfile.BadZipFile, EOFError, RuntimeError, ValueError, zlib.error) as error:  # a name may be no text
+    # A name may be no text, and a value of JSON another one than it should be.
+    except (
+        zipfile.BadZipFile,
+        EOFError,
+        RuntimeError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        KeyError,
+        zlib.error,
+    ) as error:
         raise _no_program(path.name, str(error)) from error
 
 
@@ -185,8 +195,9 @@ class _Copy:
 
     def _elements(self, weight: str, meta: Any) -> int:
         sizes = meta.get("sizes") if isinstance(meta, dict) else None
-        dims: list[Any] = [size.get("as_int") if isinstance(size, dict) else None for size in sizes or ()]
-        if not isinstance(sizes, list) or not all(isinstance(dim, int) and dim >= 0 for dim in dims):
+        listed = sizes if isinstance(sizes, list) else [None]
+        dims: list[Any] = [size.get("as_int") if isinstance(size, dict) else None for size in listed]
+        if not all(isinstance(dim, int) and dim >= 0 for dim in dims):
             self.refuse(f"does not give the shape of `{weight}`", str(sizes), f"write it again: {_SAVE}")
         return math.prod(dims)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import random
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from passlab import limits, relay
 from passlab.errors import FileAccessError, LimitError, MissingPackageError, ModelError, PasslabError
 from passlab.frontend.pytorch.archive import safe_archive
+from tests.frontend.pytorch.edits import edited
 
 MODEL, WEIGHTS, CONSTANTS = (
     "models/model.json",
@@ -209,3 +211,19 @@ def test_every_cut_of_an_archive_is_refused(tmp_path: Path) -> None:
             relay.frontend.from_pytorch(tmp_path / "cut.pt2")
         assert not isinstance(caught.value, MissingPackageError)
     assert not (tmp_path / "marker").exists()
+
+
+def test_places_of_json_with_other_values_end_in_errors_of_passlab(tmp_path: Path) -> None:
+    marker, faults = tmp_path / "written", {}
+    for number in range(600):
+        rng, members = random.Random(number), files(tmp_path / "written")
+        name = rng.choice((MODEL, WEIGHTS, CONSTANTS))
+        members[name] = edited(members[name], rng).encode()
+        try:
+            safe_archive(write(tmp_path / "net.pt2", members))
+        except PasslabError:
+            continue
+        except Exception as error:  # noqa: BLE001 - this is what is looked for
+            faults[number] = repr(error)
+    assert faults == {}
+    assert not marker.exists()
