@@ -55,7 +55,13 @@ _NTH = re.compile(r" #(\d{1,6})\Z")
 _LEGACY = re.compile(r" \([\w.-]+\)\Z")
 _INNER = re.compile(r"([\w-]+)(?:<[^()]*>)?\)*\Z")
 # The names under which remarks speak of passes that have another one on the command line.
-_ALSO = {"loop-unroll-full": "loop-unroll", "x86-isel": "sdagisel", "function-attrs": "function-attrs"}
+_ALSO = {
+    "loop-unroll-full": "loop-unroll",
+    "x86-isel": "sdagisel",
+    "greedy": "regalloc",
+    "regallocfast": "regalloc",
+    "x86-asm-printer": "asm-printer",
+}
 
 
 @dataclass(frozen=True)
@@ -270,6 +276,7 @@ def _read_tables(text: str, reports: Reports) -> None:
 # ---------------------------------------------------------------- joining
 def reports_of(steps: list[Step], other: Iterable[Excerpt]) -> Reports:
     """Return the reports that are in a dump next to its programs. Remarks belong to the step that printed them."""
+    functions = _owners(steps)
     reports = Reports()
     owners = {id(piece): step for step in steps for piece in step.other}
     tables: list[str] = []
@@ -287,8 +294,10 @@ def reports_of(steps: list[Step], other: Iterable[Excerpt]) -> Reports:
         step = owners.get(id(piece))
         number = step.number if step is not None else 0
         for one in printed_remarks(text):
-            reports.remarks.append(replace(one, first=number, last=number) if number else _placed(one, steps))
-        reports.remarks += [_placed(one, steps) for one in yaml_remarks(text)]
+            reports.remarks.append(
+                replace(one, first=number, last=number) if number else _placed(one, steps, functions)
+            )
+        reports.remarks += [_placed(one, steps, functions) for one in yaml_remarks(text)]
     _read_tables("\n".join(tables), reports)
     _time_steps(steps, reports.times)
     return reports
@@ -299,7 +308,8 @@ def join(reports: Reports, steps: list[Step], path: str | PathLike[str]) -> Repo
     found = read_report(path)
     if isinstance(found, list):
         found = _trace(steps, found)
-    found.remarks = [_placed(one, steps) if not one.first else one for one in found.remarks]
+    owners = _owners(steps)
+    found.remarks = [_placed(one, steps, owners) if not one.first else one for one in found.remarks]
     _time_steps(steps, found.times)
     reports.remarks += found.remarks
     reports.times += found.times
@@ -316,17 +326,36 @@ def _arguments(step: Step) -> set[str]:
     return {name, _ALSO.get(name, name), step.name}
 
 
-def _concerns(step: Step, function: str) -> bool:
+def _owners(steps: list[Step]) -> dict[int, str]:
+    """Return the functions of the loops that do not name theirs (LLVM up to 18), by step.
+
+    LLVM runs passes on loops right after those that prepare the function.
+    """
+    owners: dict[int, str] = {}
+    function = ""
+    for step in steps:
+        if step.kind == "function" and step.unit:
+            function = step.unit
+        elif step.kind in ("module", "scc"):
+            function = ""
+        elif step.kind == "loop" and " in function " not in step.unit:
+            owners[step.number] = function
+    return owners
+
+
+def _concerns(step: Step, function: str, owners: dict[int, str]) -> bool:
     """Whether a pass ran on a function, or on something around it or inside it."""
     if not function or step.kind == "module" or step.unit in ("[module]", ""):
         return True
+    if step.number in owners:
+        return owners[step.number] in (function, "")
     return function in (step.unit, *step.names) or function in re.split(r"[\s(),@]+", step.unit)
 
 
-def _placed(remark: Remark, steps: list[Step]) -> Remark:
+def _placed(remark: Remark, steps: list[Step], owners: dict[int, str]) -> Remark:
     """Return a remark with the steps that may have made it: the steps that changed something."""
     named = [step for step in steps if remark.pass_name in _arguments(step)] if remark.pass_name else []
-    mine = [step for step in named if _concerns(step, remark.function)]
+    mine = [step for step in named if _concerns(step, remark.function, owners)]
     if remark.kind == "Passed":
         mine = [step for step in mine if step.verdict not in ("unchanged", "filtered", "ignored")] or mine
     return replace(remark, first=mine[0].number, last=mine[-1].number) if mine else remark

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from passlab.dumps import read
+from passlab.dumps import read, read_text
 from passlab.dumps.reports import Reports, read_report
 from passlab.errors import DumpError, PasslabError
 
@@ -195,3 +195,39 @@ def test_damaged_reports_raise_no_foreign_error(tmp_path):
             assert all(step.seconds is None or step.seconds >= 0 for step in recording.steps)
             recording.text()
     assert refused
+
+
+LOOP = "; Preheader:\n  br label %b\n\n; Loop:\nb:                                                ; preds = %b, %a\n  br label %b\n"
+HOISTED = """--- !Passed
+Pass:            {}
+Name:            Hoisted
+DebugLoc:        {{ File: x.c, Line: 3, Column: 5 }}
+Function:        {}
+Args:
+  - String:          'hoisting '
+...
+"""
+
+
+@pytest.mark.parametrize("unit", ["Loop at depth 1 containing: %b<header><exiting>", "<unnamed loop>"])
+def test_remarks_on_a_loop_that_does_not_name_its_function_join_the_loops_of_it(unit, tmp_path):
+    """As LLVM 14 to 18 write the unit of a pass on a loop: it follows the passes that prepare the function."""
+    f = "define void @{}() {{\n  ret void\n}}\n"
+    parts = []
+    for name in "fg":
+        parts += [("LoopSimplifyPass", name, f.format(name)), ("LICMPass", unit, LOOP)]
+    dump = "".join([f"*** IR Dump {when} {p} on {u} ***\n{t}\n" for p, u, t in parts for when in ("Before", "After")])
+    rec = read_text(dump)
+    remarks = tmp_path / "x.opt.yaml"
+    remarks.write_text(HOISTED.format("licm", "g") + HOISTED.format("licm", "f") + HOISTED.format("licm", "h"))
+    rec.join(remarks)
+    assert [(one.first, one.last) for one in rec.reports.remarks] == [(4, 4), (2, 2), (0, 0)]
+
+
+def test_remarks_of_the_register_allocator_join_its_pass(tmp_path):
+    code = "# Machine code for function f: NoPHIs\nbb.0:\n  RET 0\n\n# End machine code for function f.\n"
+    name = "Greedy Register Allocator (greedy)"
+    rec = read_text("".join([f"# *** IR Dump {when} {name} ***:\n{code}\n" for when in ("Before", "After")]))
+    (tmp_path / "x.opt.yaml").write_text(HOISTED.format("regalloc", "f"))
+    rec.join(tmp_path / "x.opt.yaml")
+    assert [one.first for one in rec.reports.remarks] == [1]
