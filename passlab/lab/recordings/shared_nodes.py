@@ -2,7 +2,8 @@
 
 Text keeps what one program computes, and not that a node is the same object in the next program, nor that two uses of a
 scalar are one constant. Numbers count the nodes of a program in an order that printing and parsing preserve. The type
-parameters of a function are other ones in each text, so generic functions without types share no nodes.
+parameters of a function are other ones in each text, so generic functions without types share no nodes. Nor do programs
+in which two functions share a node other than a scalar: it is two nodes in the text, and numbers no longer fit.
 """
 
 from __future__ import annotations
