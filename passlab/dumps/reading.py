@@ -652,14 +652,14 @@ def _assembly(chosen: Format, scan: Scan) -> Assembly:
         traits = replace(traits, nested=traits.nested and begins_only, wraps=False, assumes_first=False)
     if scan.is_partial and not (traits.pairs_only or traits.snapshots):
         traits = replace(traits, partial=True, listed=scan.is_list)
-        scan.notes.append(
-            "perhaps only a few chosen passes are in the dump: then a change between two may be the work of another"
-            + ("; if it has every pass, `every_pass=True` or `--every-pass` says so" if scan.is_list else "")
-        )
     may_be_quiet = scan.may_be_quiet and not scan.says_all and not (scan.is_list and is_short(scan.banners))
     if may_be_quiet and _is_quiet(scan, traits, chosen.language):
         traits = Traits(says_changes=True)
         scan.notes.append("every pass in it changed something: such a dump does not name the others")
+    if traits.partial:
+        what = "perhaps only a few chosen passes are in the dump: then a change between two may be the work of another"
+        cure = "; if it has every pass, `every_pass=True` or `--every-pass` says so" if scan.is_list else ""
+        scan.notes.append(what + cure)
     # A dump of LLVM or XLA may have several programs, each with passes of its own.
     if chosen.name.startswith("llvm") or (chosen.name == "mlir" and any(b.phase for b in scan.banners)):
         assembly = assemble(scan, traits, chosen.language)

@@ -155,3 +155,8 @@ def test_the_reader_may_say_that_a_short_stream_has_every_pass():
     assert [step.verdict for step in read_text(text, every_pass=True)] == ["unknown", "changed", "unchanged"]
     notes = [any("every_pass" in note for note in read_text(text, every_pass=said).notes) for said in (False, True)]
     assert notes == [True, False]
+
+
+def test_a_dump_of_changes_alone_is_not_said_to_be_a_list():
+    notes = read(corpus.stream("iree-small-change")).notes
+    assert not any("chosen" in note for note in notes), notes
