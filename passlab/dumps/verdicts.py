@@ -502,7 +502,9 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
     step.since = since
     first = assembly.input is None and not any(other.after_body is not None for other in _earlier(assembly))
     wrapper = _INLINER.match if first or unseen else _WRAPS.search
-    if first or unseen:
+    if unseen and step.language == "mir" and step.unit in assembly.units and not assembly.traits.partial:
+        step.verdict, step.since = "changed", step.number  # machine code, made of the program of the function
+    elif first or unseen:
         step.verdict, step.since = "unknown", min(since, 1 if assembly.steps else 0)
     elif changed:
         step.verdict = "changed" if since == step.number else "unknown"

@@ -522,3 +522,13 @@ def test_a_number_of_metadata_that_nothing_uses_may_be_left_out():
         heads = [f"*** IR Dump {when} GlobalOptPass on [module] ***\n{text}" for when in ("Before", "After")]
         verdicts[used] = read("".join([*heads, heads[0]]).encode())[1].verdict
     assert verdicts == {"!0": "unchanged", "!1": "unknown"}
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_the_first_machine_code_of_a_function_is_a_change_where_no_pass_is_missing(is_whole):
+    f = "*** IR Dump After {0} ({0}) ***\ndefine void @f() {{\n  ret void\n}}\n"
+    lines = ["bb.0:", "  RET 0"]
+    text = "".join([f.format(name) for name in (BACK_END if is_whole else BACK_END[:2])])
+    text += machine("After", "x86-isel", lines) + machine("After", "finalize-isel", lines)
+    verdicts = [step.verdict for step in read(text.encode()).steps][-2:]
+    assert verdicts == (["changed", "unchanged"] if is_whole else ["unknown", "unknown"])
