@@ -58,11 +58,17 @@ def passes_of(text: str) -> tuple[Any, ...]:
 def record(module: Any, passes: str | Iterable[Any], context: Any = None, name: str = "xDSL") -> TextRecording:
     """Run passes on a module, in place, and return their recording; a pass that raises is its last step.
 
-    `module` is a `ModuleOp` or its text; `passes` are xDSL passes, or a pipeline as text. `context` is a `Context`; by
-    default one with all dialects. Raises `DumpError` for what is not a module.
+    `module` is a `ModuleOp` or its text; `passes` are xDSL passes or names of passes, or a pipeline as text. `context`
+    is a `Context`; by default one with all dialects. Raises `DumpError` for what is not a module or not a pass.
     """
     recorder = new_recorder(name)
-    chosen = passes_of(passes) if isinstance(passes, str) else tuple(passes)
+    chosen: tuple[Any, ...] = ()
+    for one in (passes,) if isinstance(passes, str) else tuple(passes):
+        chosen += passes_of(one) if isinstance(one, str) else (one,)
+    for one in chosen:
+        if not callable(getattr(one, "apply", None)) or not isinstance(getattr(one, "name", None), str):
+            hint = "give a ModulePass, its name, or a pipeline as text"
+            raise DumpError(Diagnostic(f"this is not a pass of xDSL, but of type {type(one).__name__}", hint=hint))
     if context is None:
         context = _import_xdsl("xdsl.context").Context()
         for dialect, load in _import_xdsl("xdsl.dialects").get_all_dialects().items():

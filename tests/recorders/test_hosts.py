@@ -217,3 +217,13 @@ def test_torch_keeps_graphs_apart_and_reads_its_own_log(tmp_path):
     live.save(tmp_path / "live.log")
     assert dumps.read(tmp_path / "live.log").tree() == recording.tree()
     assert not dumps.read(tmp_path / "live.log").notes
+
+
+@xdsl
+def test_xdsl_takes_names_of_passes_and_says_what_is_not_a_pass():
+    from passlab.recorders import xdsl as recorder
+
+    program = "builtin.module {}"
+    assert [step.name for step in recorder.record(program, ["canonicalize", "dce"])] == ["canonicalize", "dce"]
+    with pytest.raises(DumpError, match="not a pass of xDSL"):
+        recorder.record(program, [3])
