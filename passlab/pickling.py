@@ -1,4 +1,4 @@
-"""`OfOneProcess`: objects that `pickle` refuses in an error of passlab, which says what to pickle instead."""
+"""`OfOneProcess`: objects that are not pickled: an error of passlab says what to pickle instead."""
 
 from __future__ import annotations
 
