@@ -198,7 +198,8 @@ def begins_block(data: bytes) -> bool:
 def _blocks_extent(data: bytes) -> Extent:
     """A block begins with its label or a heading, and ends with its terminator."""
     spans: list[int] = []
-    is_open, at = begins_block(data), 0  # the first block of a function has no label
+    # The first block of a function, in a region, has no label; a loop has a heading above its blocks.
+    is_open, at = b"\n; Loop:" not in data and begins_block(data), 0
     while at < len(data):
         begins = is_open or _BLOCK_BEGIN.match(data, at)
         block = _BLOCK.match(data, at) if begins else _BLANK.match(data, at)

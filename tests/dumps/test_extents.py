@@ -185,3 +185,10 @@ def test_a_program_is_found_below_any_number_of_lines(name, count):
 @pytest.mark.nightly
 def test_a_hundred_thousand_insertions_and_cuts():
     draw(int(os.environ.get("INSERTIONS", "100000")), 1)
+
+
+def test_an_instruction_above_a_loop_is_not_of_it():
+    data = corpus.stream("llvm22-list-both")
+    head = re.compile(rb"(?m)^; \*\*\* IR Dump After LoopRotatePass on loop [^\n]*\n")
+    torn = head.sub(lambda match: match[0] + b"  %1 = add i32 %0, 1\n", data)
+    assert [step.verdict for step in read(torn)] == [step.verdict for step in read(data)]
