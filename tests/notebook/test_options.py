@@ -93,6 +93,7 @@ CHANGES = {
     "fuzz --out": ("%fuzz FoldConstant --programs 2", "-o fresh"),
     "dump --format": ("%dump DUMP", "--format llvm"),
     "dump --out": ("%dump DUMP", "-o fresh"),
+    "dump --every-pass": ("%dump DUMP", "--every-pass"),
     "llvm --out": ("%%llvm --tool FAKE", "--out fresh"),
     "llvm --tool": ("%%llvm", "--tool no-such-clang"),
     "mlir --passes": ("%%mlir --tool FAKE", "--passes cse"),
