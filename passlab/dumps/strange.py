@@ -27,8 +27,12 @@ _MLIR = re.compile(
     rb"[\w-]+ *[:=({<\[]|(?:return|module|attributes|else|do|to|step|then|private|public|ins|outs|func)|"
     rb"-?\d+ ?[,:>\]]|\Z)"
 )
-_MIR = re.compile(rb"[ \t]|#|;|bb\.\d|\d+B?\b|\Z|Frame Objects|Function Live Ins|Constant Pool|Jump Tables|fi#|cp#|jt#")
-_OWN = {"llvm": _LLVM, "mlir": _MLIR, "mir": _MIR}
+_MIR_LINE = rb"[ \t]|#|;|bb\.\d|\d+B?\b|\Z|Frame Objects|Function Live Ins|Constant Pool|Jump Tables|fi#|cp#|jt#"
+# Statements of Python and of machine code begin with nearly anything, but for rows of tables and their titles.
+_TABLE = rb"[ \t]*(?:\d[\d.]* +[a-zA-Z(]|\.\.\. [A-Z])|[ \t]+[A-Z]\w* [A-Z]\w* [A-Z]\w*:"
+_PYTHON = re.compile(rb"(?!" + _TABLE + rb")")
+_MIR = re.compile(rb"(?!" + _TABLE + rb")(?:" + _MIR_LINE + rb")")
+_OWN = {"llvm": _LLVM, "mlir": _MLIR, "mir": _MIR, "python": _PYTHON}
 _NUMBERS = re.compile(rb"[#!][\w.$]*\d")
 _FARTHEST = 4  # lines of other output in the middle of a line
 MOST_LINES = 200_000

@@ -26,9 +26,9 @@ def test_no_line_of_a_real_program_is_strange(name):
 
 
 def check_stray_lines(rng, name):
-    """Insert lines of tools, without the sign of a comment, between two lines of a program of LLVM or MLIR."""
+    """Insert lines of tools, without the sign of a comment, between two lines of a program."""
     data, rows, _, inside = stored(name)
-    places = [at for at, language in inside if language in ("llvm", "mlir")]
+    places = [at for at, language in inside if language in ("llvm", "mlir", "mir", "python")]
     if not places:
         return
     at = rng.choice(places)
