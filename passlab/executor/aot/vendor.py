@@ -29,6 +29,7 @@ from passlab.vm.kernels.kernel_text import Names
 
 Definition = ast.FunctionDef | ast.ClassDef | ast.Lambda
 Change = tuple[int, int, int, str]  # line, column, end column, new text
+_IMPORTABLE = "define it with `def` at the top of a module; the other executors need no name for it"
 OWN = ("passlab.op.", "passlab.executor.aot.prelude")  # the modules of kernels, which need no others of passlab
 COPIED_DECORATORS = ("lru_cache", "cache", "dataclass", "staticmethod", "property")  # others register or guard a kernel
 
@@ -208,8 +209,8 @@ class VendoredDefinitions:
         if name and not isinstance(value, ModuleType) and home and not home.startswith("passlab"):
             if home != "builtins":
                 if not name.isidentifier() or getattr(sys.modules.get(home), name, None) is not value:
-                    hint = "define it with `def` at the top of a module; the other executors need no name for it"
-                    raise VerifyError(Diagnostic(f"compiled Python cannot import `{name}` from `{home}`", hint=hint))
+                    message = f"compiled Python cannot import `{name}` from `{home}`"
+                    raise VerifyError(Diagnostic(message, hint=_IMPORTABLE))
                 self.imports[f"from {home} import {name}"] = None
             return str(name)
         return None
@@ -218,7 +219,10 @@ class VendoredDefinitions:
     def _definition(self, value: Any, hint: str) -> str:
         """Copy a function or class and return the name of the copy."""
         function = value if isinstance(value, FunctionType) else getattr(value, "__wrapped__", value)
-        home = function.__globals__["__name__"] if isinstance(function, FunctionType) else function.__module__
+        home = function.__globals__.get("__name__") if isinstance(function, FunctionType) else function.__module__
+        if not home:  # it was made by `exec` in names of its own
+            message = f"compiled Python cannot import `{function.__name__}`, which has no module"
+            raise VerifyError(Diagnostic(message, hint=_IMPORTABLE))
         if not home.startswith(OWN):
             raise VerifyError(f"the kernel of {hint} needs {home}.{function.__name__}")
         source = module_text(home)
