@@ -29,7 +29,7 @@ class OfOneProcess:
             self._refuse("copied deeply")
         return new
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: Any) -> Any:
         self._refuse("pickled")
 
     def _refuse(self, what: str) -> NoReturn:

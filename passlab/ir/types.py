@@ -533,12 +533,11 @@ def rebuild_type(ty: Type, new: Callable[[Type], Type]) -> Type:
             return TypeCall(result[0], result[1:])
         case TypeRelation():
             return TypeRelation(ty.name, result, ty.num_inputs, ty.attrs)
-        case FuncType():  # in the order of `type_children`
-            params, args = len(ty.type_params), len(ty.arg_types)
-            type_params = [t for t in result[:params] if isinstance(t, TypeVar)]
-            constraints = result[params + args + 1 :]
-            return FuncType(result[params : params + args], result[params + args], type_params, constraints)  # type: ignore[arg-type]
-    raise AssertionError(f"{type(ty).__name__} has children, and no constructor here")
+    assert isinstance(ty, FuncType)  # whose parts are in the order of `type_children`
+    params, args = len(ty.type_params), len(ty.arg_types)
+    type_params = [t for t in result[:params] if isinstance(t, TypeVar)]
+    constraints = result[params + args + 1 :]
+    return FuncType(result[params : params + args], result[params + args], type_params, constraints)  # type: ignore[arg-type]
 
 
 def map_type(root: Type, replace: Callable[[Type], Type | None]) -> Type:

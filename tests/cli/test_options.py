@@ -136,6 +136,7 @@ CHANGES = {
     "dump --out": ("dump dump.txt", "-o out.html"),
     "dump --static": ("dump dump.txt -o out.html", "--static"),
     "dump --format": ("dump dump.txt", "--format llvm"),
+    "dump --every-pass": ("dump dump.txt", "--every-pass"),
     "dump --table": ("dump dump.txt", "--table steps"),
     "dump --step": ("dump dump.txt", "--step 1"),
     "dump --unit": ("dump dump.txt", "--unit one"),

@@ -29,7 +29,7 @@ def test_a_short_signature_stays_on_a_line():
 def test_a_pass_is_told(cell):
     text = describe(cell, cell.index("Constant"))
     assert text.startswith("FoldConstant(fold_qnn=False)\nopt level: 2   contract: EXACT\n\n")
-    assert "reference evaluator" in text
+    assert "kernels of the operators" in text
 
 
 @pytest.mark.parametrize(
