@@ -142,7 +142,7 @@ def test_a_recurrent_layer_over_an_open_number_of_steps_is_a_loop() -> None:
 
 
 def test_branches_whose_ranks_have_nothing_to_do_with_each_other_need_a_stated_rank() -> None:
-    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[A,B] x, bool c) => (float y) { y = If(c)
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[A,B] x, bool c) => (y) { y = If(c)
         <then_branch = t () => (float r) { r = Flatten<axis = 0>(x) },
          else_branch = e () => (float s) { s = ReduceSum<keepdims = 0>(x) }> }"""
     with pytest.raises(ModelError, match="different ranks") as raised:
