@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 import passlab
+from passlab import relay
 from passlab.errors import PasslabError
 from passlab.infer import infer_module
 from passlab.ir.expr import Function, Var
 from passlab.ir.module import IRModule
 from passlab.lab.culprits import kernel_search
 from passlab.lab.culprits.kernel_search import wrong_kernel
+from passlab.op.dtypes import array_dtype, float_info
 from passlab.oracle.trial import Trial
 from passlab.relay.op import list as list_operators
 from passlab.testing.programs.registry import templates
@@ -77,3 +79,21 @@ def test_a_kernel_that_swallows_nan_is_named(body, monkeypatch):
     wrong = wrong_kernel(net, Trial(), 5.0)
     assert wrong is not None
     assert wrong.kind == "NaN, infinities and negative zeros"
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("name", ["sum", "prod", "cumsum", "cumprod"])
+def test_a_total_that_leaves_the_range_on_its_way_is_no_fault(name, dtype):
+    """A sum or a product is computed in its dtype, in some order: what lies between may overflow, or vanish."""
+    op, dtype = relay.op.get(name), array_dtype(dtype)
+    attrs = op.spec.attrs()
+    large, small = (float(x) for x in (float_info(dtype).max, float_info(dtype).smallest_normal))
+    for numbers in ([large, large, -large, -large], [large, 4, 4 / large], [small, small, 1 / small, 1 / small]):
+        data = np.array(numbers).astype(dtype)
+        with np.errstate(all="ignore"):
+            assert kernel_search.kernel_disagreement(op, attrs, [data], op.spec.kernel(attrs, data)) is None
+    data = np.array([0.5, 2, 1]).astype(dtype)
+    value = np.asarray(op.spec.kernel(attrs, data))
+    assert kernel_search.kernel_disagreement(op, attrs, [data], value) is None
+    wrong = kernel_search.kernel_disagreement(op, attrs, [data], (value * 2).astype(dtype))
+    assert wrong is not None or dtype.itemsize == 1  # whose rounding is as large
