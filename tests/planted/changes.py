@@ -8,6 +8,7 @@ change; anything else is read by whoever writes the file anew.
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 from tests.mutants.definitions import find
@@ -20,6 +21,7 @@ FILE = Path(__file__).with_name("changes.txt")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
+@cache
 def stated() -> dict[str, str]:
     """What the file says that each fault changes."""
     blocks = FILE.read_text(encoding="utf-8").strip().split("\n\n")
