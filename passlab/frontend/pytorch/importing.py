@@ -283,9 +283,8 @@ def _program(source: Any) -> TorchProgram:
             return program_of(exported, supported)
         except PasslabError:
             raise
-        except (
-            Exception
-        ) as error:  # a file may hold a program whose nodes make no sense, and torch raises what it likes
+        # A file may hold a program whose nodes make no sense, and torch raises what it likes.
+        except Exception as error:
             found = f"{type(error).__name__}: {error}"[:400]
             raise ModelError(
                 Diagnostic(f"{path.name} has a program that PyTorch cannot decompose", found=found, hint=_WRITTEN)
