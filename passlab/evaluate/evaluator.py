@@ -17,7 +17,8 @@ own stack of *tasks*. A task whose operands have no value yet pushes these and i
 
 Each call of a function makes an `Activation`, which maps the nodes of its body to their values; a closure remembers the
 activation that made it (`outer`). A call pushes the body, below it a `Return` that hands the value on: calls use the
-same stack, and programs recurse as deep as `limits.frames`.
+same stack, and programs recurse as deep as `limits.frames`. If the call is the last thing that a body does, the tasks
+of that body are dropped first (`_without_caller`), so that a loop holds the values of one iteration.
 
     >>> import passlab
     >>> mod = passlab.transform.InferType()(passlab.parse('''
@@ -115,6 +116,7 @@ class Evaluator:
         self._homes = homes if homes is not None else WeakKeyDictionary()
         self._globals: dict[str, Closure] = {}
         self._steps = STEPS  # subclasses that observe a run replace steps here, so that other runs pay nothing
+        self._keeps_callers = False  # whether each call of a run stays until its callee returns
 
     @checked
     def run(self, entry: str | GlobalVar | Function, args: Sequence[Any] = ()) -> Value:
@@ -185,6 +187,8 @@ class Evaluator:
                     continue
                 missing = steps[type(node)](self, node, home)
                 if missing:
+                    if type(missing[-1][0]) is Return and not self._keeps_callers:
+                        missing = _without_caller(stack, missing)
                     stack.extend(missing[::-1])  # reversed, so that the first operand is on top
                 else:
                     stack.pop()
@@ -366,6 +370,38 @@ def _call(ev: Evaluator, node: Call, act: Activation) -> Waits:
     else:
         raise RunError(Diagnostic(f"{describe(callee)} cannot be called", node.span))
     return _DONE
+
+
+def _without_caller(stack: Waits, callee: Waits) -> Waits:
+    """Return the tasks of a callee. If the call is the last act of its caller, the caller leaves the stack.
+
+    The call is on top of the stack. Its callee then returns to the caller's caller. The first activation stays,
+    for `values` returns its values.
+    """
+    part, act = stack[-1]
+    for at in range(len(stack) - 2, -1, -1):
+        node, home = stack[at]
+        if home is act and isinstance(node, Return):
+            body, inner = callee[0]
+            assert isinstance(body, Expr)
+            del stack[at:]
+            return [callee[0], (Return(node.call, node.caller, body), inner)]
+        if home is not act or node in act.early or not _is_last_part(node, part, act):
+            break
+        part = node
+    return callee
+
+
+def _is_last_part(node: Task, part: Task, act: Activation) -> bool:
+    """Whether all that a node still needs for its value is the value of a part."""
+    match node:
+        case Let():
+            return part is node.body and node.var in act.values
+        case If():
+            return (part is node.true_branch or part is node.false_branch) and node.cond in act.home(node.cond).values
+        case Match():
+            return any(part is clause.rhs for clause in node.clauses) and node.data in act.home(node.data).values
+    return False
 
 
 def _return(ev: Evaluator, node: Return, act: Activation) -> Waits:

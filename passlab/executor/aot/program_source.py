@@ -41,7 +41,7 @@ from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
 from passlab.ir.trampoline import run_trampoline
 from passlab.ir.variables import free_vars
-from passlab.ir.walk import LEAVES, children, post_order
+from passlab.ir.walk import LEAVES, children, post_order, rewrite
 from passlab.op.user_kernels import typed_kernel
 from passlab.vm.kernels.kernel_text import SHORT, KernelText, Names, PyExpr, operator_text, width, wrap
 
@@ -188,6 +188,22 @@ class CallPlan:
         return result
 
 
+def _without_aliases(function: Function) -> Function:
+    """Return a function whose variables have one name each: `let x = y; b` is `b` with y for x.
+
+    Normal form leaves these where a `let` was inside another; they would hide calls in tail position.
+    """
+    aliases: dict[Expr, Expr] = {}
+    for node in reversed(post_order(function)):  # outer lets come first
+        if type(node) is Let and type(node.value) is Var:
+            aliases[node.var] = aliases.get(node.value, node.value)
+    if not aliases:
+        return function
+    return rewrite(
+        function, lambda pre, post: post.body if pre.var in aliases else post, only=(Let,), replace=dict(aliases)
+    )
+
+
 Work = Generator[Any, None, None]  # yields generators that write parts, which the trampoline runs first
 DEEPEST = 14  # nested branches in one function: Python allows 100 levels, but deeply indented text is hard to read
 
@@ -201,7 +217,7 @@ class ProgramText:
         self.library = library
         self.constants = Constants(names, library.reserve(prelude.Attributes))
         self.kernels = Kernels(names, self.constants, library)
-        self.functions = {name: f for name, f in mod.items() if not f.is_primitive}
+        self.functions = {name: _without_aliases(f) for name, f in mod.items() if not f.is_primitive}
         self.primitives = {name: f for name, f in mod.items() if f.is_primitive}
         self.calls = CallPlan(self.functions, DEEPEST)
         self.worklist: list[tuple[str, Function, str | None, Counter[Expr], dict[Expr, tuple[Var, ...]]]] = []
@@ -337,13 +353,7 @@ class FunctionText:
         return self.program.library.value(getattr(prelude, name), name)
 
     def _bind(self, var: Var, value: Expr, depth: int) -> None:
-        if isinstance(value, Var) and value in self.pending:
-            self.pending[var] = self.pending.pop(value)
-            self.spans[var] = self.spans[value]
-            if self.uses[var] > 1:  # a text that is inlined twice would be computed twice
-                self._flush(depth)
-            return
-        if isinstance(value, (Var, Constant, GlobalVar)):
+        if isinstance(value, (Constant, GlobalVar)):
             self.texts[var] = self._atom(value)
             return
         text, movable = self._expression(value)

@@ -18,6 +18,7 @@ from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from passlab.ir.types import ANY, TensorType, TupleType
 
 MOST_UNROLLED = 32  # iterations that are unrolled
+LEAST_BLOCK = 64  # iterations whose collected values are appended together
 
 
 @dataclass
@@ -109,47 +110,126 @@ class Loop:
     ) -> list[Expr]:
         """Define and call the recursive function; return the fields of its result."""
         n = self.n
-        lists = [Var(f"out{at}", self._list_type(part)) for at, part in enumerate(iteration.collected)]
-        for var in lists:
-            n.builder.finish(var)
-        longer_lists = [self._append(number, var, part) for var, part in zip(lists, iteration.collected, strict=True)]
-        loop = Var("loop")
-        continues: Expr = condition
-        if self.limit is not None:
-            continues = n("logical_and", n("less", number, captures.capture(self.limit)), condition)
-        next_condition = condition if iteration.condition is None else iteration.condition
-        last = Tuple([*variables, *lists])
-        step = Call(loop, [n("add", number, 1), next_condition, *iteration.states, *longer_lists])
-        result = TupleType([self._type(var) for var in (*variables, *lists)])
-        function = Function([number, condition, *variables, *lists], If(continues, step, last), result)
+        lists = [self._variable(f"out{at}", self._list_type(part)) for at, part in enumerate(iteration.collected)]
+        limit = None if self.limit is None else captures.capture(self.limit)
+        carried = _Carried(number, condition, variables, lists)
         first = n.constant(True, "bool") if self.condition is None else self.condition
-        arguments = [n.constant(0, "int64"), first, *self.states, *(self._empty_list(var) for var in lists)]
-        start = Call(loop, arguments, span=n.span)
-        program: Expr = Let(loop, function, start)
+        start = [n.constant(0, "int64"), first, *self.states, *map(self._empty_list, lists)]
+        if lists and self._may_be_long():
+            program = self._in_blocks(carried, iteration, limit, start)
+        else:
+            loop = Var("loop")
+            step = Call(loop, self._following(carried, iteration))
+            function = self._function(carried.variables, carried, limit, step, carried.result)
+            program = Let(loop, function, Call(loop, start, span=n.span))
         for captured, value in reversed(captures.bindings):  # the first binding becomes the outermost let
             program = Let(captured, value, program)
         return n.fields(n.builder.finish(program), len(variables) + len(lists))
+
+    def _in_blocks(self, carried: _Carried, iteration: Iteration, limit: Expr | None, start: list[Expr]) -> Expr:
+        """Return the call of a function that runs blocks of iterations, by another function.
+
+        To append a value copies all that was collected before. A block collects its own values, which are appended
+        together. It has 64 iterations and the root of those before it, so that n iterations copy n ** 1.5 values.
+        """
+        n, loop, block = self.n, Var("loop"), Var("block")
+        end = self._variable("end", TensorType((), "int64"))
+        params = [*carried.variables, end]
+        one = Call(block, [*self._following(carried, iteration), end])
+        by_one = self._function(params, carried, end, one, carried.variables)
+
+        outer = carried.renamed(n.builder)
+        root = n.cast(n("sqrt", n.cast(outer.number, "float64")), "int64")
+        stop = n("add", n("add", outer.number, n.constant(LEAST_BLOCK, "int64")), root)
+        stop = stop if limit is None else n("minimum", stop, limit)
+        empty = map(self._empty_list, outer.lists)
+        done = Var("done", by_one.ret_type)
+        n.builder.finish(done)
+        parts = [n.builder.field(done, at) for at in range(len(carried.variables))]
+        before = len(parts) - len(outer.lists)
+        longer = [self._append(var, part) for var, part in zip(outer.lists, parts[before:], strict=True)]
+        run = Call(block, [outer.number, outer.condition, *outer.states, *empty, stop], span=n.span)
+        step = Let(done, run, Call(loop, [*parts[:before], *longer]))
+        by_block = self._function(outer.variables, outer, limit, step, outer.result)
+        return Let(block, by_one, Let(loop, by_block, Call(loop, start, span=n.span)))
+
+    def _following(self, carried: _Carried, iteration: Iteration) -> list[Expr]:
+        """Return the values of the variables after an iteration."""
+        n = self.n
+        longer = [
+            self._append(var, n("expand_dims", part, axis=0))
+            for var, part in zip(carried.lists, iteration.collected, strict=True)
+        ]
+        again = carried.condition if iteration.condition is None else iteration.condition
+        return [n("add", carried.number, 1), again, *iteration.states, *longer]
+
+    def _function(
+        self, params: list[Var], carried: _Carried, limit: Expr | None, step: Expr, result: list[Var]
+    ) -> Function:
+        """Return a function that takes a step while the condition holds, below the limit, and then returns `result`."""
+        n = self.n
+        continues: Expr = carried.condition
+        if limit is not None:
+            continues = n("logical_and", n("less", carried.number, limit), continues)
+        kind = TupleType([self._type(var) for var in result])
+        return Function(params, If(continues, step, Tuple(list(result))), kind)
+
+    def _may_be_long(self) -> bool:
+        limit = None if self.limit is None else self.n.value(self.limit)
+        return limit is None or int(limit.reshape(-1)[0]) > 4 * LEAST_BLOCK
+
+    def _variable(self, name: str, ty: TensorType) -> Var:
+        var = Var(name, ty)
+        self.n.builder.finish(var)
+        return var
 
     def _list_type(self, part: Expr) -> TensorType:
         ty = self._type(part)
         return TensorType((ANY, *ty.shape), ty.dtype)
 
-    def _append(self, number: Var, collected: Var, part: Expr) -> Expr:
-        """Return the collected values with the value of this iteration appended.
+    def _append(self, collected: Var, rows: Expr) -> Expr:
+        """Return the collected values with more rows appended.
 
-        The empty collection before the first iteration has 0 for unknown dimensions, so the first value replaces it.
+        An empty collection has 0 for unknown dimensions, so the first rows replace it.
         """
         n = self.n
-        row = n("expand_dims", part, axis=0)
-        rows = n.concat([collected, row])
-        if all(isinstance(dim, int) for dim in n.shape(part)):
-            return rows
-        return n.builder.finish(If(n("equal", number, 0), forget_dimensions(n, row, self._type(collected)), rows))
+        longer = n.concat([collected, rows])
+        if all(isinstance(dim, int) for dim in n.shape(rows)[1:]):
+            return longer
+        is_empty = n("equal", n("squeeze", as_vector(n, [size_of(n, collected, 0)])), 0)
+        return n.builder.finish(If(is_empty, forget_dimensions(n, rows, self._type(collected)), longer))
 
     def _empty_list(self, collected: Var) -> Expr:
         ty = collected.type_annotation
         assert isinstance(ty, TensorType)
         return self.n("zeros", shape=[dim if isinstance(dim, int) else 0 for dim in ty.shape], dtype=ty.dtype)
+
+
+@dataclass
+class _Carried:
+    """The variables of a loop: the number of the iteration, the condition, the states, and what is collected."""
+
+    number: Var
+    condition: Var
+    states: list[Var]
+    lists: list[Var]
+
+    @property
+    def variables(self) -> list[Var]:
+        """All of them, in the order of the parameters."""
+        return [self.number, self.condition, *self.result]
+
+    @property
+    def result(self) -> list[Var]:
+        """Those that the loop returns."""
+        return [*self.states, *self.lists]
+
+    def renamed(self, builder: CallBuilder) -> _Carried:
+        """Return other variables with the same names and types."""
+        number, condition, *others = [Var(var.name_hint, var.type_annotation) for var in self.variables]
+        for var in (number, condition, *others):
+            builder.finish(var)
+        return _Carried(number, condition, others[: len(self.states)], others[len(self.states) :])
 
 
 class _Captures:
