@@ -492,6 +492,7 @@ _SCRIPT = re.compile(
 )
 _SCRIPT_BEGIN = re.compile(rb"(?m)^(?:from |import |@\w|class |def |# from |# import|metadata\b)")
 _FUNCTION_BEGIN = re.compile(rb"(?m)^(?:    )?(?:@|def )")
+_STATEMENT = re.compile(rb"(?m)^[ \t]+(?:[\w.]+(?:: [^=\n]+)? = |(?:return|with|for|if)\b|[TR]\.\w)")
 _MOST_DROPPED = 400  # lines below a script, within other output
 
 
@@ -518,7 +519,7 @@ def _python_extent(data: bytes) -> Extent:
         if last <= spans[-2]:
             del spans[-2:]
         if spans and _parses(shorter := _joined(data, spans, None), data):
-            return shorter
+            return Extent(shorter.spans, False if _STATEMENT.search(data, spans[-1]) else None)
     return Extent(whole.spans, False)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
@@ -133,7 +133,6 @@ def scan_stream(source: DumpSource) -> Scan:
         if (program := _MODULE_ID.match(text)) and (banners[-1].scope == MODULE or when == "start"):
             programs.append((len(banners) - 1, decode(program[1])))
     _name_programs(banners, programs)
-    says_all = any(b.when == "start" or (b.scope == NONE and b.status) for b in banners)
     if left_out := _filtered(source):
         banners = sorted([*banners, *left_out], key=lambda banner: banner.start)
         _spread_phases(banners)
@@ -142,13 +141,35 @@ def scan_stream(source: DumpSource) -> Scan:
     if banners:
         banners[-1].end = source.size
     _mark_diffs(banners)
-    says_all = says_all or any(banner.scope == DIFF for banner in banners)
-    scan = Scan([banner for banner in banners if banner.status != "manager"], says_all=says_all, may_be_quiet=bare)
-    scan.is_list = not says_all and lists_passes_of_llvm(scan.banners)
-    scan.is_partial = scan.is_list or (not says_all and _hides_functions(scan.banners))
+    scan = scan_of([banner for banner in banners if banner.status != "manager"], bare, says_all(banners))
     scan.is_mixed = _is_mixed(banners, programs)
     _open_hidden(scan.banners)
     return scan
+
+
+def says_all(banners: list[Banner]) -> bool:
+    """Whether LLVM says of each pass what it did, also of those that changed nothing (`-print-changed`)."""
+    return any(
+        one.when == "start" or one.scope == DIFF or (one.scope == NONE and one.status and not one.note)
+        for one in banners
+    )
+
+
+def scan_of(banners: list[Banner], may_be_quiet: bool, has_all: bool) -> Scan:
+    """Return the scan of some banners, with what they prove about passes that are not among them."""
+    scan = Scan(banners, says_all=has_all, may_be_quiet=may_be_quiet)
+    scan.is_list = not has_all and lists_passes_of_llvm(banners)
+    scan.is_partial = scan.is_list or (not has_all and _hides_functions(banners))
+    return scan
+
+
+def parts_that_say_less(scan: Scan) -> list[tuple[str, Scan]]:
+    """Return the programs of a stream where LLVM says of some programs what each pass did, and of others nothing."""
+    runs = [(phase, list(banners)) for phase, banners in groupby(scan.banners, key=lambda banner: banner.phase)]
+    says = [says_all(banners) for _, banners in runs]
+    if all(says):
+        return []
+    return [(run[0], scan_of(run[1], scan.may_be_quiet, has_all)) for run, has_all in zip(runs, says, strict=True)]
 
 
 def _open_hidden(banners: list[Banner]) -> None:
@@ -339,9 +360,11 @@ def split_ir(data: bytes) -> list[tuple[str, int, int]]:
         start = match.start()
         while start > 0:
             line = data.rfind(b"\n", 0, start - 1) + 1
-            if data[line : line + 1] != b";" or data.startswith(b"; ModuleID", line) or line == start:
+            is_comment = data.startswith(b";", line) and not data.startswith(b"; ModuleID", line)
+            if not is_comment and data[line:start].strip():
                 break
             start = line
+        start = match.start() - len(data[start : match.start()].lstrip())
         close = data.find(b"\n}", match.end())
         # `find` gives -1 in the last line, so the sum is 0, and the end is that of the data.
         end = len(data) if close < 0 else data.find(b"\n", close + 1) + 1 or len(data)

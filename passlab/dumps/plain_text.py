@@ -73,9 +73,10 @@ def _padded(head: bytes) -> Change | None:
     """Return how to take out the blanks with which a console fills its lines."""
     lines = head.split(b"\n")[:-1]
     is_padded = len(lines) >= 8 and sum(line.endswith(b"  ") for line in lines) * 10 >= len(lines) * 7
-    return (lambda data: _BLANKS.sub(b"", data)) if is_padded else None
+    return (lambda data: _BLANKS.sub(b"", data)) if is_padded or _OPENS.search(head) else None
 
 
+_OPENS = re.compile(rb"\{[ \t]+\n")  # no compiler prints a blank there
 _BLANKS = re.compile(rb"(?m)[ \t]+$")
 
 
@@ -146,9 +147,11 @@ def _mark(head: bytes) -> Change | None:
 
 def _returns(head: bytes) -> Change | None:
     """Return how to make lines of lines that end in two characters, or in the other one."""
-    ends = head.count(b"\n")
-    if head.count(b"\r\n") * 10 > ends * 9 or head.count(b"\r") > 20 * (ends + 1):
+    ends, pairs, returns = head.count(b"\n"), head.count(b"\r\n"), head.count(b"\r")
+    if pairs * 10 > ends * 9 or returns > 20 * (ends + 1):
         return lambda data: data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if pairs:  # of some of the tools that wrote here
+        return lambda data: data.replace(b"\r\n", b"\n")
     return None
 
 

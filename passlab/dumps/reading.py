@@ -19,14 +19,13 @@ from typing import Any
 from passlab import limits
 from passlab.arguments import checked
 from passlab.atomic_file import checked_path
-from passlab.dumps import folders, iree, llvm, mlir, stages, torch, triton, xla
+from passlab.dumps import folders, iree, llvm, mlir, pictures, stages, torch, triton, xla
 from passlab.dumps.assembly import Assembly
-from passlab.dumps.banner import MODULE, NONE, Banner, Scan
+from passlab.dumps.banner import MODULE, Banner, Scan
 from passlab.dumps.chosen import is_short
 from passlab.dumps.doubts import doubt_equal_texts, doubt_left_out, doubt_mixed, doubt_texts, is_only_changes
 from passlab.dumps.extents import extent_of, root_operation
 from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, TORCH, Language
-from passlab.dumps.llvm import is_no_pass, kind_of
 from passlab.dumps.plain_text import plain
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import (
@@ -212,68 +211,6 @@ def assemble(scan: Scan, traits: Traits, language: Language) -> Assembly:
     return combined
 
 
-# The folder of LLVM's `-print-changed=dot-cfg`: a list of all passes in `passes.html`, and a picture of each
-# change.
-
-INDEX = "passes.html"
-# An entry of the list: one for each function that a pass changed, with a second number.
-_ENTRY = re.compile(
-    rb"<(?:a|button)(?P<attributes>[^>]*)>(?P<number>\d+)(?:\.\d+)?\. (?P<words>[^\n]*?)</(?:a|button)>"
-)
-_PICTURE = re.compile(rb'href="([^"]+)"')
-_ENDS = ((" omitted because no change", "unchanged"), (" filtered out", "filtered"), (" ignored", "ignored"))
-
-
-def is_folder(names: list[str]) -> bool:
-    """Whether files are named as in such a folder."""
-    return INDEX in names
-
-
-def scan_pictures(files: list[Path]) -> Scan:
-    """Return the passes that the list names. Raises `DumpError` for a list without any."""
-    banners: list[Banner] = []
-    for path in files:
-        if path.name != INDEX:
-            continue
-        source, last = FileSource(path), b""
-        for match in _ENTRY.finditer(source.read(0, source.size)):
-            words = decode(match["words"]).replace("&lt;", "<").replace("&gt;", ">")
-            picture = _PICTURE.search(match["attributes"])
-            drawn = decode(picture[1]) if picture else ""
-            if match["number"] == last:  # one more function that the pass changed
-                banners[-1].note += f", {drawn}" if banners and drawn else ""
-                continue
-            if words.startswith("Initial IR"):
-                continue
-            last = match["number"]
-            banner = _banner(source, words)
-            if is_no_pass(banner.name, banner.status):
-                continue
-            banner.start = match.start()
-            banner.body = banner.end = match.end()
-            banner.note = f"drawn in {drawn}" if drawn else ""
-            banners.append(banner)
-    if not banners:
-        hint = "LLVM crashes where it draws some programs; -print-changed alone prints them"
-        raise DumpError(Diagnostic(f"{INDEX} lists no pass: it is not a dump", hint=hint))
-    notes = ["LLVM drew the programs; their text is not here: -print-changed alone prints it"]
-    return Scan(banners, notes=notes, says_all=True)
-
-
-def _banner(source: FileSource, words: str) -> Banner:
-    """Return the banner of an entry: pass, unit and verdict."""
-    status = "changed"
-    words = words.removeprefix("Pass ")
-    if words.endswith(" invalidated"):
-        return Banner(source, "after", words.removesuffix(" invalidated"), status="invalidated", scope=NONE)
-    for end, meaning in _ENDS:
-        if words.endswith(end):
-            words, status = words.removesuffix(end), meaning
-            break
-    name, _, unit = words.partition(" on ")
-    return Banner(source, "after", name, unit, kind_of(unit), status=status, scope=NONE)
-
-
 SAMPLED = 400  # passes that decide whether a dump has all passes or only those that changed something
 
 
@@ -307,8 +244,8 @@ FORMATS = (
         "llvm-pictures",
         LLVM,
         Traits(says_changes=True),
-        folder=lambda f, _: scan_pictures(f),
-        is_folder=is_folder,
+        folder=lambda f, _: pictures.scan_pictures(f),
+        is_folder=pictures.is_folder,
     ),
     Format(
         "xla",
@@ -641,6 +578,11 @@ def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecordin
 
 def _assembly(chosen: Format, scan: Scan) -> Assembly:
     """Return the steps of a scan, judged by what dumps of its format and options prove."""
+    if scan.says_all and chosen.name == "llvm" and (parts := llvm.parts_that_say_less(scan)):
+        combined = Assembly(scan, replace(chosen.traits, chains=True), chosen.language)
+        for phase, part in parts:
+            combined.append(_assembly(chosen, part), phase)
+        return combined
     traits = chosen.traits
     # What a dump proves about passes that it does not show depends on the options it was printed with.
     if scan.says_all:

@@ -168,9 +168,11 @@ class TextRecording(Steps[Step]):
         at = self.step(self.number_of(step))
         if at.before_body is not None:
             return at.before_body.text
-        if at.scope == "module" and at.number > 1 and self.steps[at.number - 2].scope == "module" and not self.chains:
-            last = self.steps[at.number - 2].after_body
-            return last.text if last is not None else ""
+        if at.verdict == "unchanged" and at.after_body is not None and len(at.names) > 1:
+            return at.after_body.text  # as printed, not put together of its parts
+        last = self.steps[at.number - 2] if at.number > 1 else None
+        if last is not None and at.scope == last.scope == "module" and last.phase == at.phase:
+            return last.after_body.text if last.after_body is not None else ""
         if at.after_body is None and at.verdict in ("unchanged", "filtered", "ignored"):
             return self._unchanged_text(at)
         pieces = [unit.at(at.number - 1) for name in at.names if (unit := self.units.get(name)) is not None]
@@ -296,6 +298,8 @@ class TextRecording(Steps[Step]):
     def _changed_texts(self, step: Step) -> tuple[str, str]:
         """Return the texts before and after a step; of a large program only the units that it changed."""
         body = step.after_body
+        if step.verdict == "unchanged":  # what may differ is noise: slots of machine code, or the work of other passes
+            return self.after(step), self.after(step)
         by_units = self.language.name == "gcc" or (body is not None and body.lines > LARGE and len(step.names) > 1)
         if body is None or not by_units:
             return self.before(step), self.after(step)

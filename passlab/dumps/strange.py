@@ -7,7 +7,8 @@
 
 The scanners of `extents` know what begins a line of a program, and a tool that indents its lines passes for one. So a
 change is not believed where all that differs are lines that no instruction begins, what the scanners left out, and
-lines of which the two halves stand apart.
+lines of which the two halves stand apart. White space at the ends of lines and bytes that are not of a text are no
+change either: a console or a disk has written them.
 """
 
 from __future__ import annotations
@@ -39,17 +40,31 @@ MOST_LINES = 200_000
 Row = tuple[bytes, bool]  # a line, and whether it was left out of the program
 
 
-def differ_in_other_output(old: Excerpt, new: Excerpt, language: str) -> bool:
-    """Whether two texts would be equal without lines that may be other output."""
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f-\xff]+")  # of a line that is not a text
+
+
+def differ_in_other_output(old: Excerpt, new: Excerpt, language: str, are_programs: bool = True) -> bool:
+    """Whether two texts would be equal without lines that may be other output, and without damage to their lines.
+
+    In parts of programs, numbers of attributes and metadata are no difference.
+    """
     own = _OWN.get(language)
     if own is None or max(old.lines, new.lines) > MOST_LINES:
         return False
     rows, others = (_rows(one) for one in (old, new))
     at = to = dropped = 0
+    is_same = True  # but for white space
     while at < len(rows) or to < len(others):
         if at < len(rows) and to < len(others):
             if rows[at][0] == others[to][0] or _plain(rows[at], language) == _plain(others[to], language):
+                is_same = is_same and (not are_programs or _is_same(rows[at][0], others[to][0], language))
                 at, to = at + 1, to + 1
+                continue
+            if step := _damaged(rows[at][0], others, to):
+                at, to, dropped = at + 1, to + step, dropped + 1
+                continue
+            if step := _damaged(others[to][0], rows, at):
+                at, to, dropped = at + step, to + 1, dropped + 1
                 continue
             if step := _halves(rows[at][0], others, to):
                 at, to, dropped = at + 1, to + step, dropped + 1
@@ -64,7 +79,7 @@ def differ_in_other_output(old: Excerpt, new: Excerpt, language: str) -> bool:
         else:
             return False
         dropped += 1
-    return dropped > 0
+    return dropped > 0 or is_same
 
 
 def _rows(text: Excerpt) -> list[Row]:
@@ -84,6 +99,32 @@ def _rows(text: Excerpt) -> list[Row]:
 def _plain(row: Row, language: str) -> bytes:
     line = without_slots(row[0]).strip() if language == "mir" else row[0].strip()
     return _NUMBERS.sub(b"#", line) if b"#" in line or b"!" in line else line
+
+
+def _is_same(line: bytes, other: bytes, language: str) -> bool:
+    """Whether two lines differ in white space at most; in front of a line of Python it has a meaning."""
+    return line.rstrip() == other.rstrip() if language == "python" else line.strip() == other.strip()
+
+
+def _damaged(line: bytes, rows: list[Row], at: int) -> int:
+    """Return how many rows a line was, before bytes that are not of a text took the place of some; 0 for none."""
+    if _NO_TEXT.search(line) is None or _is_text(line):
+        return 0
+    parts = _NO_TEXT.split(line.strip())
+    first = rows[at][0].strip()
+    begin, end = parts[0].rstrip(), parts[-1].lstrip()
+    if not begin + end or not first.startswith(begin):
+        return 0
+    if first[len(begin) :].endswith(end):
+        return 1
+    return 2 if at + 1 < len(rows) and rows[at + 1][0].strip().endswith(end) else 0
+
+
+def _is_text(line: bytes) -> bool:
+    try:
+        return line.strip().expandtabs().decode().isprintable()
+    except UnicodeDecodeError:
+        return False
 
 
 def _is_strange(row: Row, own: re.Pattern[bytes]) -> bool:

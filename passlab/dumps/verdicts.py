@@ -146,7 +146,9 @@ def _open_listed(step: Step) -> None:
 def doubt_strange(step: Step, pairs: list[tuple[Excerpt, Excerpt]]) -> None:
     """Withdraw the verdict "changed" where the texts that were compared differ in other output alone."""
     differing = [(old, new) for old, new in pairs if old.digest != new.digest]
-    if differing and all(differ_in_other_output(old, new, step.language) for old, new in differing):
+    if differing and all(
+        differ_in_other_output(old, new, step.language, new is step.after_body) for old, new in differing
+    ):
         step.verdict, step.note = "unknown", IN_LINES
 
 

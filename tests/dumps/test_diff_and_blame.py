@@ -258,3 +258,25 @@ def test_hostile_names_are_text_in_pages(tmp_path):
 def test_a_line_of_mlir_is_read_by_its_operation():
     assert MLIR.syntax.operation_of("    %0:2 = scf.for %i = %c0 to %n") == "scf.for"
     assert LLVM.syntax.operation_of("  %3 = tail call i32 @f()") == "call"
+
+
+# ---------------------------------------------------------------- verdicts and diffs
+def two_programs(mode):
+    """The passes of two programs, which differ, in one stream."""
+    return "".join([writer.llvm_dump(writer.run(seed, 30), mode, f"m{seed}.ll") for seed in (1, 2)]).encode()
+
+
+MADE = {f"two programs, {mode}": (lambda mode=mode: two_programs(mode)) for mode in ("both", "after", "module")}
+
+
+@pytest.mark.parametrize("name", [*corpus.STREAMS, *MADE])
+def test_a_pass_that_changed_nothing_has_an_empty_diff_and_one_that_did_has_not(name):
+    rec = read(MADE[name]() if name in MADE else corpus.stream(name))
+    decided = [step for step in rec.steps if step.after_body is not None and step.verdict in ("changed", "unchanged")]
+    assert decided
+    for step in decided:
+        kinds = {kind for kind, count in step.diff().counts.items() if count} - {"same"}
+        if step.verdict == "unchanged":
+            assert not kinds, step
+        elif rec.steps[0].before_body is not None:  # the dump has the texts that the verdict rests on
+            assert kinds, step

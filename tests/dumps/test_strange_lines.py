@@ -97,3 +97,47 @@ def test_a_graph_of_torch_that_is_cut_off_is_not_compared():
     whole += torch_lines("aot_graphs", "0/0", "===== Backward graph 0 =====", *graph[1:])
     for end in ("", "V1122 02:59:17.58"):
         assert [step.verdict for step in read_text(whole + end)] == ["ignored", "unknown"]
+
+
+# ---------------------------------------------------------------- damage that leaves the lines
+def damaged(rng, data):
+    """A dump in which a console or a disk changed white space, or bytes into ones that are not of a text."""
+    kind = rng.choice(("returns", "blanks", "empty lines", "zeros"))
+    if kind == "zeros":
+        at = rng.randrange(len(data))
+        return data[:at] + b"\0" * rng.choice((1, 4, 4096)) + data[at + rng.choice((0, 1, 4)) :]
+    start, end = sorted(data.rfind(b"\n", 0, rng.randrange(len(data))) + 1 for _ in range(2))
+    new = {"returns": b"\r\n", "blanks": b"  \n", "empty lines": b"\n\n"}[kind]
+    return data[:start] + data[start:end].replace(b"\n", new) + data[end:]
+
+
+@pytest.mark.rotating
+@pytest.mark.parametrize("name", NAMES)
+def test_damage_that_leaves_the_lines_falsifies_no_verdict(name):
+    rng = random.Random(f"{name} damage")
+    data, rows, _, _ = stored(name)
+    for _ in range(6):
+        steps = read(damaged(rng, data)).steps
+        ends = [row[:2] for row in rows]
+        same = [(step.name, step.unit) for step in steps] == ends
+        for step, row in zip(steps, rows, strict=same):
+            if (step.name, step.unit) != row[:2]:
+                break  # a heading is damaged
+            assert step.verdict in ("unknown", row[2]), (name, step, row[:4], step.note)
+
+
+@pytest.mark.parametrize("program", HEADS)
+def test_white_space_and_bytes_of_no_text_are_no_change(program):
+    heads = [HEADS[program].format(when) for when in ("Before", "After")]
+    at = program.index("add")
+    for other in (
+        program.replace("\n", "  \n"),
+        program.replace("\n", "\n\n"),
+        program.replace("\n", "\r\n", 2),
+        f"{program[:at]}\0\0{program[at:]}",
+        f"{program[:at]}\0{program[at + 1 :]}",
+    ):
+        (step,) = read_text(heads[0] + program + heads[1] + other)
+        assert step.verdict in ("unknown", "unchanged"), other
+        real = other.replace("ret", "br").replace("return", "yield")
+        assert read_text(heads[0] + program + heads[1] + real)[1].verdict == "changed"

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from passlab.cli import main
-from passlab.dumps import read
+from passlab.dumps import read, read_text
 from passlab.errors import DumpError
 from tests.dumps import corpus, writer
 
@@ -532,3 +532,14 @@ def test_the_first_machine_code_of_a_function_is_a_change_where_no_pass_is_missi
     text += machine("After", "x86-isel", lines) + machine("After", "finalize-isel", lines)
     verdicts = [step.verdict for step in read(text.encode()).steps][-2:]
     assert verdicts == (["changed", "unchanged"] if is_whole else ["unknown", "unknown"])
+
+
+def test_each_program_of_a_stream_is_judged_by_what_its_own_passes_print():
+    """A file compiled with `-print-changed`, then one whose passes were printed after each."""
+    texts = [
+        writer.llvm_dump(writer.run(seed, 30), mode, f"m{seed}.ll") for seed, mode in ((1, "changed"), (2, "module"))
+    ]
+    alone = [[(step.name, step.unit, step.verdict) for step in read_text(text)] for text in texts]
+    together = [(step.name, step.unit, step.verdict) for step in read_text("".join(texts))]
+    assert together == alone[0] + alone[1]
+    assert together != alone[1] + alone[0]
