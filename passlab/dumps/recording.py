@@ -26,6 +26,7 @@ from passlab.dumps.blame import LineOrigin, UnitHistory
 from passlab.dumps.comparison import TextComparison
 from passlab.dumps.declarations import unknown_type
 from passlab.dumps.filters import filters_named
+from passlab.dumps.fusions import operations_inside
 from passlab.dumps.gaps import MACHINE
 from passlab.dumps.graph_node import GraphNode
 from passlab.dumps.language import HEAD, LANGUAGES, WHOLE, Language
@@ -381,6 +382,13 @@ class TextRecording(Steps[Step]):
     def operations(self, *names: str, changed_only: bool = True) -> Table:
         """Return the counts of operations by name after each step; by default after steps that changed something."""
         return queries.operations(self, names, changed_only)
+
+    def inside(self, name: str, step: Any = -1) -> Table:
+        """Return the operations inside a fusion, a loop or a reduction of HLO after a step: what its instruction calls.
+
+        `fusion_33` and `%fusion.33` are the same name. Raises `DumpError` for one that the program does not have.
+        """
+        return operations_inside(self.program(step), name)
 
     def compare(self, other: Any) -> TextComparison:
         """Align the steps of two recordings by name and unit, and compare their programs.
