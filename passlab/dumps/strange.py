@@ -7,8 +7,8 @@
 
 The scanners of `extents` know what begins a line of a program, and a tool that indents its lines passes for one. So a
 change is not believed where all that differs are lines that no instruction begins, what the scanners left out, and
-lines of which the two halves stand apart. White space at the ends of lines and bytes that are not of a text are no
-change either: a console or a disk has written them.
+lines of which the two halves stand apart. The same holds for white space at the ends of lines, and for bytes that are
+not of a text: a console or a disk has written them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f-\xff]+")  # of a line that is n
 def differ_in_other_output(old: Excerpt, new: Excerpt, language: str, are_programs: bool = True) -> bool:
     """Whether two texts would be equal without lines that may be other output, and without damage to their lines.
 
-    In parts of programs, numbers of attributes and metadata are no difference.
+    Parts of programs may also differ in the numbers of attributes and metadata.
     """
     own = _OWN.get(language)
     if own is None or max(old.lines, new.lines) > MOST_LINES:
