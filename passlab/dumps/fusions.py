@@ -3,7 +3,7 @@
     %fusion.33 = f32[16] fusion(%y), calls=%fused_reduce        fused_reduce  multiply  %multiply.2  jit(step)/mul
     %fused_reduce (param_0: f32[16,10]) -> f32[16] { ... }      fused_reduce  reduce    %reduce.7    jit(step)/sum
 
-Profilers and the names of kernels write `fusion_33` for `%fusion.33`, so signs between words are equal here.
+Profilers and the names of kernels write fusion_33 for %fusion.33, so signs between words are equal here.
 """
 
 from __future__ import annotations

@@ -347,7 +347,8 @@ def save_before(recording: TextRecording, step: Step, path: str | PathLike[str])
     """Write the input of a pass; for a pass on a part of a program, the whole program before it."""
     text = recording.before(step)
     if step.before_body is None or step.scope != "module":
-        if step.language == "llvm" and text:
+        # The text of a pass on a loop is a part of a function, and the heading may not say of which.
+        if step.language == "llvm" and (text or (step.kind == "loop" and not step.gap)):
             whole = _llvm_program(recording, step.number - 1)
             lacks_type = not recording.has_types and unknown_type(whole)  # but the pass needs no types
             text = whole if whole and not lacks_type else _for_llvm_tools(text)

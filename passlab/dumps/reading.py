@@ -578,11 +578,16 @@ def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecordin
 
 def _assembly(chosen: Format, scan: Scan) -> Assembly:
     """Return the steps of a scan, judged by what dumps of its format and options prove."""
-    if scan.says_all and chosen.name == "llvm" and (parts := llvm.parts_that_say_less(scan)):
-        combined = Assembly(scan, replace(chosen.traits, chains=True), chosen.language)
-        for phase, part in parts:
-            combined.append(_assembly(chosen, part), phase)
-        return combined
+    parts = llvm.parts_that_say_less(scan) if scan.says_all and chosen.name == "llvm" else []
+    if not parts:
+        return _judged(chosen, scan)
+    combined = Assembly(scan, replace(chosen.traits, chains=True), chosen.language)
+    for phase, part in parts:
+        combined.append(_judged(chosen, part), phase)
+    return combined
+
+
+def _judged(chosen: Format, scan: Scan) -> Assembly:
     traits = chosen.traits
     # What a dump proves about passes that it does not show depends on the options it was printed with.
     if scan.says_all:

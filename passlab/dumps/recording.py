@@ -465,6 +465,8 @@ class TextRecording(Steps[Step]):
             return commands.no_machine_command(at)
         if at.language == "mlir" and (symbol := unknown_symbol(self, at)):
             missing = f"@{symbol}"
+        elif at.language == "llvm" and at.gap and not self.before(at):
+            return f"the dump does not show its input, which step {at.gap} may have changed"
         elif at.language == "llvm" and at.scope != "module" and not self.has_types:
             missing = unknown_type(self.before(at))
         return f"no dump shows {missing}, to which the program refers" if missing else ""

@@ -38,10 +38,12 @@ class Tool:
     prefix: tuple[str, ...] = ()  # before each option of LLVM: clang's -mllvm
     folder: str = ""  # the option that names a folder for the dump, where the tool writes files
     reports: tuple[str, ...] = ()  # options for remarks in one file, and times in another or on the terminal
+    record_code: tuple[str, ...] = ()  # options to record with where those of `record` leave out the code generator
     fix: str = "apt-get install llvm"
 
 
 _BISECT = "-opt-bisect-limit={n}"
+_BOTH = ("-print-before-all", "-print-after-all")
 _MODULES = "--mlir-print-ir-module-scope"
 _NOWHERE = ("-o", os.devnull)
 _REPORTS = ("-pass-remarks-output={remarks}", "-time-trace", "-time-trace-file={trace}", "-time-trace-granularity=0")
@@ -60,7 +62,7 @@ TOOLS = (
     ),
     Tool(
         "llc",
-        ("-print-before-all", "-print-after-all"),
+        _BOTH,
         "-print-module-scope",
         limit=_BISECT,
         log=_BISECT.format(n=-1),
@@ -79,6 +81,7 @@ TOOLS = (
         endings=(".c", ".cc", ".cpp", ".cxx", ".m", ".ll", ".bc"),
         reducer="llvm-reduce",
         prefix=("-mllvm",),
+        record_code=_BOTH,
         reports=(
             "-fsave-optimization-record",
             "-foptimization-record-file={remarks}",
@@ -179,9 +182,18 @@ class Command(NamedTuple):
 
     @property
     def input(self) -> str:
-        """The last word that is an existing file with an ending that the tool reads; empty for none."""
-        names = [w for w in self.words[self.at + 1 :] if w.endswith(self.tool.endings) and Path(w).is_file()]
+        """The last word that is an existing file with an ending that the tool reads; empty for none.
+
+        The output of an earlier run is also such a file, and is not the input.
+        """
+        words = without_output(self.words, self.at)[self.at + 1 :]
+        names = [w for w in words if w.endswith(self.tool.endings) and Path(w).is_file()]
         return names[-1] if names else ""
+
+    @property
+    def makes_code(self) -> bool:
+        """Whether a compiler for C makes machine code, and no IR for later."""
+        return not self.has("-emit-llvm", "-fsyntax-only", "-E", "-M", "-MM", "--analyze", "-flto")
 
     def line(self, words: Sequence[str] | None = None) -> str:
         """Return the command as one line of a shell."""

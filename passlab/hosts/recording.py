@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +47,17 @@ def record(
         return record_torch(command, *args)
     parsed = command_of(command)
     with tempfile.TemporaryDirectory() as folder:
-        words = recording_words(parsed, whole, folder)
-        done = run(words, seconds)
+        recording, done = _run(parsed, whole, seconds, Path(folder), save)
+        is_machine = any(step.language == "mir" for step in recording.steps)
+        if parsed.tool.record_code and parsed.makes_code and not (is_machine or done.trouble):
+            both = replace(parsed.tool, record=parsed.tool.record_code)  # the options of `record` show IR alone
+            recording, done = _run(parsed._replace(tool=both), whole, seconds, Path(folder), save)
         is_full = shutil.disk_usage(folder).free < FULL
-        with done.err:
-            recording = _recording(parsed, words, done, Path(folder), save)
         if reports:
             _join_reports(recording, parsed, Path(folder), seconds)
     recording.compiler = parsed.words[parsed.at]
     if parsed.tool.name == "llc":
-        recording.target = parsed.line([word for word in words if _TARGET.match(word)])
+        recording.target = parsed.line([word for word in parsed.words if _TARGET.match(word)])
     recording.name = f"{parsed.program} {Path(parsed.input).name}".strip()
     if is_full:
         cure = f"free some space in {tempfile.gettempdir()}, or set TMPDIR to another folder"
@@ -63,6 +65,13 @@ def record(
     if done.trouble:
         recording.notes.insert(0, f"the run of {parsed.program} did not end well: {done.trouble}")
     return recording
+
+
+def _run(command: Command, whole: bool, seconds: float, folder: Path, save: Any) -> tuple[TextRecording, Run]:
+    words = recording_words(command, whole, str(folder))
+    done = run(words, seconds)
+    with done.err:
+        return _recording(command, words, done, folder, save), done
 
 
 def recording_words(command: Command, whole: bool = False, folder: str = "") -> list[str]:

@@ -99,6 +99,24 @@ def test_each_step_has_a_command_with_a_word_for_each_argument_or_a_reason_for_n
         assert not any(re.search(r"[ A-Z]", word) for word in passes), step.command
 
 
+def test_the_input_of_a_pass_on_a_loop_is_the_program_before_it_or_the_reason_says_what_is_missing(tmp_path):
+    """LLVM 14 to 18 do not name the function of a loop."""
+    f = "define i32 @f(i32 %x) {\n  %y = add i32 %x, 0\n  ret i32 %y\n}\n"
+    loop = "Loop at depth 1 containing: %2<header><latch><exiting>"
+    start = f"*** IR Dump At Start ***\n; ModuleID = 'm'\nsource_filename = \"m.c\"\n\n{f}"
+    sroa = f"*** IR Dump After SROAPass on f ***\n{f.replace('0', '1')}"
+    licm = f"*** IR Dump After LICMPass on {loop} omitted because no change ***\n"
+    rotate = (
+        f"*** IR Dump After LoopRotatePass on {loop} ***\n\n; Preheader:\n  br label %2\n\n; Loop:\n2:\n  br label %2\n"
+    )
+    rec = read_text(start + sroa + licm + rotate + licm)
+    for number in (2, 3):
+        assert rec.save_before(number, tmp_path / "in.ll").startswith("opt -S -passes='loop")
+        assert "%y = add i32 %x, 1" in (tmp_path / "in.ll").read_text()
+    assert rec.save_before(4, tmp_path / "in.ll") == ""
+    assert rec.no_command(4) == "the dump does not show its input, which step 3 may have changed"
+
+
 def test_swapped_arguments_are_told():
     recording = read_text(ELSEWHERE)
     with pytest.raises(DumpError, match="given by its name, not by an int"):

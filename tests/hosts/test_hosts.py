@@ -257,3 +257,14 @@ def test_a_pipe_is_shown_while_it_is_open(tmp_path, monkeypatch):
     assert [row[0] for row in answers["second"]["data"]["steps"]] == ["sroa", "gvn", "dce", "licm"]
     assert "licm" in (tmp_path / "end.html").read_text()
     assert "connect-src" not in (tmp_path / "end.html").read_text()
+
+
+def test_the_output_of_an_earlier_run_is_not_the_input(tmp_path, monkeypatch):
+    """The same command twice: the second time, the file behind -o exists."""
+    monkeypatch.chdir(tmp_path)
+    command = [*fakes.make(tmp_path, "wrong"), "-o", "out.ll"]
+    for _ in range(2):
+        assert command_of(command).input == str(tmp_path / "in.ll")
+        assert hosts.record(command).name == "opt in.ll"
+        assert hosts.bisect(command, "good").name == "bad"
+        (tmp_path / "out.ll").write_text(fakes.PROGRAM)

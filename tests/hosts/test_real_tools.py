@@ -178,3 +178,13 @@ def test_each_class_of_a_pass_has_the_name_under_which_opt_has_it(tmp_path):
         assert not found or name in found, classes
         right += bool(found)
     assert right > 100
+
+
+@pytest.mark.parametrize(("options", "has_code"), [("-O2 -c", True), ("-O0 -S", True), ("-O2 -S -emit-llvm", False)])
+def test_a_recording_of_clang_has_the_code_generator_where_it_runs(options, has_code, folder):
+    """`-print-changed` of LLVM 14 to 18 shows the passes on IR alone."""
+    if shutil.which("clang") is None:
+        pytest.skip("clang is not installed")
+    recording = hosts.record(["clang", *options.split(), "in.c", "-o", "out"])
+    assert any(step.language == "mir" for step in recording.steps) == has_code
+    assert {step.verdict for step in recording.steps} <= {"changed", "unchanged", "invalidated"}
