@@ -41,7 +41,7 @@ from passlab.oracle.deadline import SLOW, LastResort
 from passlab.text.parser import parse
 from passlab.transform import list_passes
 from passlab.transform.base import Pass
-from passlab.transform.sequential import as_pass, context_names
+from passlab.transform.pipeline_text import as_pass, context_names
 
 if TYPE_CHECKING:
     from passlab.ir.module import IRModule

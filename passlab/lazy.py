@@ -17,9 +17,11 @@ from typing import Any
 
 # Modules that lower packages reach on first use only. A test lists every such upward import.
 PRINTER = "passlab.text.printer"
+CLAUSES = "passlab.ir.adt"
 LIBRARY = "passlab.text.library"
 PROGRAM_JSON = "passlab.text.program_json"
 INFERENCE = "passlab.infer"
+PIPELINE_TEXT = "passlab.transform.pipeline_text"
 OPERATORS = "passlab.op"
 PASSES = "passlab.passes"
 ADDRESSES = "passlab.relay.addresses"

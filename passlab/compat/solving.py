@@ -118,7 +118,7 @@ class _Solving:
         self._solver.solve()
         if self._errors:
             raise TypeInferenceError(*self._errors)
-        return not any(self._solver.free_unknowns(p.mentions) for p in self._solver.waiting_relations())
+        return not any(self._solver.unknowns_in(p.mentions) for p in self._solver.waiting_relations())
 
 
 def type_solver() -> _Solving:

@@ -177,7 +177,7 @@ class _TracingEvaluator(Evaluator):
             result = self._loop(closure.function.body, act)
             if self._is_change_due():  # a change of the result
                 self._apply_change()
-                result = act.home(closure.function.body).values[closure.function.body]
+                result = act.owner_of(closure.function.body).values[closure.function.body]
         except _LogFullError:
             self.stopped = f"the cap of {len(self.events):,} recorded steps was reached"
             self.end = self.events[-1]
@@ -260,20 +260,20 @@ class _TracingEvaluator(Evaluator):
     def _recording_step(self, step: Step) -> Step:
         """Return a step of the evaluator that also records the node that it finished, or the call that it entered."""
 
-        def record(evaluator: Evaluator, node: Any, home: Activation) -> Waits:
+        def record(evaluator: Evaluator, node: Any, owner: Activation) -> Waits:
             if self._is_change_due():
                 self._apply_change()
-            missing = step(evaluator, node, home)
+            missing = step(evaluator, node, owner)
             if not missing:
-                self._record_node(node, home)
+                self._record_node(node, owner)
                 return missing
             # The step of a call that enters a function waits for the body, then for the `Return`.
             if type(missing[-1][0]) is Return:
-                self._record_call(node, home, missing[0][1])
+                self._record_call(node, owner, missing[0][1])
             elif isinstance(node, Match):
-                self._record_bindings(node, home)
-            elif isinstance(node, Let) and node.var in home.values:
-                self._share_register(node, home)
+                self._record_bindings(node, owner)
+            elif isinstance(node, Let) and node.var in owner.values:
+                self._share_register(node, owner)
             if len(self.events) >= self.most:
                 raise _LogFullError
             return missing
@@ -316,7 +316,7 @@ class _TracingEvaluator(Evaluator):
         value = act.values[node]
         if isinstance(node, RefWrite):
             # The log needs a copy of the cell: the cell itself changes with later writes.
-            dst, value = code.register(node.ref), RefValue(act.home(node.value).values[node.value])
+            dst, value = code.register(node.ref), RefValue(act.owner_of(node.value).values[node.value])
         else:
             dst = code.register(node)
             value = RefValue(value.value) if isinstance(node, RefCreate) else value

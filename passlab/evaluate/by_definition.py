@@ -122,10 +122,10 @@ class DefinitionEvaluator(Evaluator):
 
 def _defined_call(ev: Evaluator, node: Call, act: Activation) -> Waits:
     if isinstance(node.op, Op) and node.op.name in MEANING:
-        missing = [arg for arg in node.args if arg not in act.home(arg).values]
+        missing = [arg for arg in node.args if arg not in act.owner_of(arg).values]
         if missing:
-            return [(arg, act.home(arg)) for arg in missing]
-        args = [act.home(arg).values[arg] for arg in node.args]
+            return [(arg, act.owner_of(arg)) for arg in missing]
+        args = [act.owner_of(arg).values[arg] for arg in node.args]
         try:
             act.values[node] = defined_value(node.op, node.attrs, args, node.span)
         except NoDefinitionError:

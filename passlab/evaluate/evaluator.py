@@ -1,9 +1,9 @@
 """The meaning of Relay: call by value, arguments from left to right and then the callee, a shared node evaluated once.
 
 What does a program mean? What this evaluator returns: every other way to run it is compared with this one. The obvious
-evaluator is a recursive function of a node, and
-fails twice: a program nests deeper than Python's stack, and a shared node has several users. So the evaluator keeps its
-own stack of *tasks*. A task whose operands have no value yet pushes these and is tried again after them (`_loop`):
+evaluator is a recursive function of a node, and fails twice: a program nests deeper than Python's stack, and a shared
+node has several users. So the evaluator keeps its own stack of *tasks*. A task whose operands have no value yet pushes
+these and is tried again after them (`_loop`):
 
     stack, its top at the right      values
     call                             x                      add(e, e), where e is exp(x) and x a parameter
@@ -16,9 +16,11 @@ own stack of *tasks*. A task whose operands have no value yet pushes these and i
     (empty)                          x, exp, e, add, call
 
 Each call of a function makes an `Activation`, which maps the nodes of its body to their values; a closure remembers the
-activation that made it (`outer`). A call pushes the body, below it a `Return` that hands the value on: calls use the
-same stack, and programs recurse as deep as `limits.frames`. If the call is the last thing that a body does, the tasks
-of that body are dropped first (`_without_caller`), so that a loop holds the values of one iteration.
+activation that made it (`Closure.activation`). A call of a closure pushes the body, and below it a `Return` that gives
+the value of the body to the call. So the call has its value when it is next on top, and is dropped: tried again, it
+would call twice. Calls use the same stack, and programs recurse as deep as `limits.frames`. If the call is the last
+thing that a body does, the tasks of that body are dropped first (`_without_caller`), so that a loop holds the values of
+one iteration.
 
     >>> import passlab
     >>> mod = passlab.transform.InferType()(passlab.parse('''
@@ -28,8 +30,8 @@ of that body are dropped first (`_without_caller`), so that a loop holds the val
     200010000
 
 A node that occurs in several nested functions belongs to the innermost one around all its uses and is evaluated there
-once, exactly as ToANormalForm would bind it; `homes` computes the owners. If it has effects and is first used in a
-branch, it is evaluated before the branch is entered (`early`).
+once, exactly as ToANormalForm would bind it; `schedule` computes these *owners*. If it has effects and is first used in
+a branch, it is evaluated before the branch is entered (`early`): it belongs to the scope around the branch.
 """
 
 from __future__ import annotations
@@ -45,9 +47,9 @@ from passlab.analysis.well_formed import check_well_formed
 from passlab.arguments import checked
 from passlab.errors import Diagnostic, InterruptedRunError, Interruption, LimitError, RunError, counted
 from passlab.evaluate.arguments import check_argument
-from passlab.evaluate.homes import Homes
 from passlab.evaluate.memory import MEMORY_OPERATORS
 from passlab.evaluate.operators import apply_operator, describe
+from passlab.evaluate.schedule import Schedule
 from passlab.evaluate.shared_results import shared_result
 from passlab.evaluate.values import ADTValue, Closure, RefValue, Value
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard
@@ -71,7 +73,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 
 CALLABLES = (Closure, Constructor, Op)  # the functions among values
-HomesByFunction = WeakKeyDictionary[Function, Homes]  # evaluators of one program may share one
+Schedules = WeakKeyDictionary[Function, Schedule]  # evaluators of one program may share one
 
 
 class Activation:
@@ -80,19 +82,19 @@ class Activation:
     `killed` are the variables whose memory was released: no kernel may be called on them any more.
     """
 
-    __slots__ = ("depth", "early", "function", "homes", "killed", "values", "outer", "owners")
+    __slots__ = ("depth", "early", "function", "schedule", "killed", "values", "outer", "owners")
 
-    def __init__(self, function: Function, outer: Activation | None, homes: Homes, depth: int) -> None:
+    def __init__(self, function: Function, outer: Activation | None, schedule: Schedule, depth: int) -> None:
         self.function = function
         self.outer = outer
-        self.homes = homes
-        self.owners = homes.owners
-        self.early = homes.early
+        self.schedule = schedule
+        self.owners = schedule.owners
+        self.early = schedule.early
         self.values: dict[Expr, Value] = {}
         self.killed: set[Expr] = set()
         self.depth = depth
 
-    def home(self, node: Task) -> Activation:
+    def owner_of(self, node: Task) -> Activation:
         """Return the activation that owns `node`: this one or one around it."""
         if self.owners is None or isinstance(node, Return):  # most functions have no functions inside
             return self
@@ -111,9 +113,9 @@ class Evaluator:
     8.0
     """
 
-    def __init__(self, mod: IRModule | None = None, homes: HomesByFunction | None = None) -> None:
+    def __init__(self, mod: IRModule | None = None, schedules: Schedules | None = None) -> None:
         self.mod = mod if mod is not None else IRModule()
-        self._homes = homes if homes is not None else WeakKeyDictionary()
+        self._schedules = schedules if schedules is not None else WeakKeyDictionary()
         self._globals: dict[str, Closure] = {}
         self._steps = STEPS  # subclasses that observe a run replace steps here, so that other runs pay nothing
         self._keeps_callers = False  # whether each call of a run stays until its callee returns
@@ -143,10 +145,10 @@ class Evaluator:
             expected = tuple((f"%{p.name_hint}: {p.type_annotation}", None) for p in function.params[:8])
             raise RunError(Diagnostic(_wrong_count(function, args), function.span, notes=expected))
         values = [check_argument(p, a, CALLABLES) for p, a in zip(function.params, args, strict=True)]
-        return Closure(function, None, self._homes_of(function)), values
+        return Closure(function, None, self._schedule_of(function)), values
 
     def apply(self, callee: Value, args: Sequence[Value]) -> Value:
-        """Call a function value on values."""
+        """Call a function value on values, unchecked: what a run calls, with values of the run."""
         if isinstance(callee, Op):
             return apply_operator(callee, None, args)
         if isinstance(callee, Constructor):
@@ -170,7 +172,7 @@ class Evaluator:
         if isinstance(expr, GlobalVar):
             return self._global(expr)
         wrapper = Function((), expr)
-        return self._loop(expr, Activation(wrapper, None, self._homes_of(wrapper), 0))
+        return self._loop(expr, Activation(wrapper, None, self._schedule_of(wrapper), 0))
 
     # ------------------------------------------------------------ the machine
     def _loop(self, root: Expr, act: Activation) -> Value:
@@ -180,24 +182,24 @@ class Evaluator:
         try:
             while stack:
                 node, at = stack[-1]
-                home = at.home(node)
+                owner = at.owner_of(node)
                 # A shared node is on the stack once for each user, and evaluated for the first.
-                if node in home.values:
+                if node in owner.values:
                     stack.pop()
                     continue
-                missing = steps[type(node)](self, node, home)
+                missing = steps[type(node)](self, node, owner)
                 if missing:
                     if type(missing[-1][0]) is Return and not self._keeps_callers:
                         missing = _without_caller(stack, missing)
                     stack.extend(missing[::-1])  # reversed, so that the first operand is on top
                 else:
                     stack.pop()
-        except Interruption:
+        except Interruption:  # a KeyboardInterrupt that has its place already
             raise
         except KeyboardInterrupt as error:
             span = stack[-1][0].span if stack else root.span
             raise InterruptedRunError(Diagnostic("the program was interrupted", span)) from error
-        return act.home(root).values[root]
+        return act.owner_of(root).values[root]
 
     def _enter(self, closure: Closure, args: Sequence[Value], depth: int, call: Call | None) -> Activation:
         function = closure.function
@@ -207,7 +209,7 @@ class Evaluator:
             what = f"calls are nested deeper than the limit `frames` ({limits.current().frames:,})"
             hint = "raise it with `passlab.limits.override(frames=...)`, or look for an endless recursion"
             raise LimitError(Diagnostic(what, call.span if call else None, hint=hint))
-        act = Activation(function, closure.home, closure.homes, depth)
+        act = Activation(function, closure.activation, closure.schedule, depth)
         act.values.update(zip(function.params, args, strict=True))
         return act
 
@@ -215,15 +217,15 @@ class Evaluator:
         closure = self._globals.get(var.name_hint)
         if closure is None:
             function = self.mod[var]
-            closure = self._globals[var.name_hint] = Closure(function, None, self._homes_of(function))
+            closure = self._globals[var.name_hint] = Closure(function, None, self._schedule_of(function))
         return closure
 
-    def _homes_of(self, function: Function) -> Homes:
-        homes = self._homes.get(function)
-        if homes is None:
+    def _schedule_of(self, function: Function) -> Schedule:
+        schedule = self._schedules.get(function)
+        if schedule is None:
             check_well_formed(function)
-            homes = self._homes[function] = Homes(function)
-        return homes
+            schedule = self._schedules[function] = Schedule(function)
+        return schedule
 
 
 def _wrong_count(function: Function, args: Sequence[Any]) -> str:
@@ -250,17 +252,17 @@ _DONE: Waits = []  # shared by all steps and never changed
 
 
 def _wait(act: Activation, *nodes: Expr) -> Waits:
-    """Return the operands that have no value yet, each with its home."""
+    """Return the operands that have no value yet, each with the activation that owns it."""
     waits: Waits = []
     for node in nodes:
-        home = act.home(node)
-        if node not in home.values:
-            waits.append((node, home))
+        owner = act.owner_of(node)
+        if node not in owner.values:
+            waits.append((node, owner))
     return waits
 
 
 def _value(act: Activation, node: Expr) -> Value:
-    return act.home(node).values[node]
+    return act.owner_of(node).values[node]
 
 
 def _constant(ev: Evaluator, node: Constant, act: Activation) -> Waits:
@@ -296,7 +298,7 @@ def _global_var(ev: Evaluator, node: GlobalVar, act: Activation) -> Waits:
 def _function(ev: Evaluator, node: Function, act: Activation) -> Waits:
     if node in act.early and (waits := _wait(act, *act.early[node])):
         return waits
-    act.values[node] = Closure(node, act, act.homes)
+    act.values[node] = Closure(node, act, act.schedule)
     return _DONE
 
 
@@ -380,13 +382,13 @@ def _without_caller(stack: Waits, callee: Waits) -> Waits:
     """
     part, act = stack[-1]
     for at in range(len(stack) - 2, -1, -1):
-        node, home = stack[at]
-        if home is act and isinstance(node, Return):
+        node, owner = stack[at]
+        if owner is act and isinstance(node, Return):
             body, inner = callee[0]
             assert isinstance(body, Expr)
             del stack[at:]
             return [callee[0], (Return(node.call, node.caller, body), inner)]
-        if home is not act or node in act.early or not _is_last_part(node, part, act):
+        if owner is not act or node in act.early or not _is_last_part(node, part, act):
             break
         part = node
     return callee
@@ -398,9 +400,11 @@ def _is_last_part(node: Task, part: Task, act: Activation) -> bool:
         case Let():
             return part is node.body and node.var in act.values
         case If():
-            return (part is node.true_branch or part is node.false_branch) and node.cond in act.home(node.cond).values
+            return (part is node.true_branch or part is node.false_branch) and node.cond in act.owner_of(
+                node.cond
+            ).values
         case Match():
-            return any(part is clause.rhs for clause in node.clauses) and node.data in act.home(node.data).values
+            return any(part is clause.rhs for clause in node.clauses) and node.data in act.owner_of(node.data).values
     return False
 
 
@@ -437,7 +441,7 @@ def _match(ev: Evaluator, node: Match, act: Activation) -> Waits:
         return waits
     data = _value(act, node.data)
     for clause in node.clauses:
-        bound = fit(clause.lhs, data)
+        bound = match_pattern(clause.lhs, data)
         if bound is not None:
             act.values.update(bound)  # the step is tried again after the arm, and binds the same values
             return _inner(node, clause.rhs, act)
@@ -448,7 +452,7 @@ def _match(ev: Evaluator, node: Match, act: Activation) -> Waits:
     )
 
 
-def fit(pattern: Pattern, value: Value) -> dict[Expr, Value] | None:
+def match_pattern(pattern: Pattern, value: Value) -> dict[Expr, Value] | None:
     """Return the variables a pattern binds when it fits a value, else None."""
     bound: dict[Expr, Value] = {}
     stack: list[tuple[Pattern, Value]] = [(pattern, value)]

@@ -12,7 +12,7 @@ from passlab.ir.expr import Function
 
 if TYPE_CHECKING:
     from passlab.evaluate.evaluator import Activation
-    from passlab.evaluate.homes import Homes
+    from passlab.evaluate.schedule import Schedule
 
 Value = Any  # an ndarray, a tuple of values, ADTValue, RefValue, Closure, Constructor or Op
 
@@ -59,12 +59,12 @@ class RefValue:
 class Closure:
     """A function as a value: its literal and the activation that created it (None for a global function)."""
 
-    __slots__ = ("function", "home", "homes")
+    __slots__ = ("function", "activation", "schedule")
 
-    def __init__(self, function: Function, home: Activation | None, homes: Homes) -> None:
+    def __init__(self, function: Function, activation: Activation | None, schedule: Schedule) -> None:
         self.function = function
-        self.home = home
-        self.homes = homes
+        self.activation = activation
+        self.schedule = schedule
 
     def __repr__(self) -> str:
         return f"<function of {len(self.function.params)} parameters>"

@@ -90,7 +90,7 @@ class CallTyper:
             if attrs is None and spec.attrs is not None:
                 attrs = self._defaults(node, op)
             result: Type | None = None
-            if not solver.used or not any(solver.is_open(ty) for ty in args):
+            if not solver.used or not any(solver.meets_unknown(ty) for ty in args):
                 result = self.reporter.run(op, args, attrs, node)
             elif not solver.exact:
                 result = self.reporter.run(op, [solver.resolve(ty) for ty in args], attrs, node)
@@ -207,7 +207,7 @@ class CallTyper:
         for i, param in enumerate(fn.type_params[num_kept:]):
             replacements[param] = type_args[i] if i < len(type_args) else solver.fresh()
         args = [map_type(solver.resolve(a), replacements.get) for a in fn.arg_types]
-        if solver.free_unknowns((fn.ret_type,)) and replacements:
+        if solver.unknowns_in((fn.ret_type,)) and replacements:
             result: Type = solver.fresh()  # the body is still being inferred: wait for it
             place = call.span if call is not None else None
             solver.add(Instance(fn.ret_type, replacements, result, place, solver, self.state))

@@ -142,7 +142,7 @@ class InferenceState:
         """Check the kinds in an annotation."""
         if type(ty) is TensorType or ty in self._kinds_checked:
             return
-        self.solver.is_open(ty)  # an annotation may contain unknowns; this registers them with the solver
+        self.solver.meets_unknown(ty)  # an annotation may contain unknowns; this registers them with the solver
         mod = self.env.mod
         mismatch = kind_error(ty, mod, place, self._kinds_checked)
         if mismatch is None and isinstance(ty, GlobalTypeVar):

@@ -112,7 +112,7 @@ class OperatorRelation:
         if result is None:
             return False
         _unify_result(solver, self.reporter.report, self.out, result, self.call.span)
-        return not solver.is_open(result)
+        return not solver.meets_unknown(result)
 
 
 def _unify_result(
@@ -209,7 +209,7 @@ class Instance:
         return (self.source,)
 
     def attempt(self) -> bool:
-        if self.solver.free_unknowns((self.source,)):
+        if self.solver.unknowns_in((self.source,)):
             return False
         result = map_type(self.solver.resolve(self.source), self.replacements.get)
         _unify_result(self.solver, self.report, self.out, result, self.place)

@@ -56,7 +56,7 @@ class Solution:
         if type(ty) is TensorType or not self.state.solver.used:
             return ty
         result = self.state.solver.resolve(ty, self._resolved)
-        if self.state.solver.is_open(result):
+        if self.state.solver.meets_unknown(result):
             result = map_type(result, lambda part: _UNIT if type(part) is IncompleteType else None)
         return result
 

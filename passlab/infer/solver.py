@@ -85,7 +85,7 @@ class Pending(Protocol):
     def place(self) -> SourceLocation | None: ...
 
     def attempt(self) -> bool:
-        """Try to conclude something; return whether the relation is finished in the quick mode."""
+        """Try to conclude something. True means that it is finished; the quick mode then never tries it again."""
 
 
 class Solver:
@@ -94,7 +94,7 @@ class Solver:
     def __init__(self, exact: bool = False) -> None:
         self.exact = exact
         self.links: dict[Type, Type] = {}
-        self.sizes: dict[SizeVar, int] = {}  # the sizes found for symbolic dimensions
+        self.sizes: dict[SizeVar, int] = {}  # the sizes found for symbolic dimensions, by `unify`
         # Whether an unknown was created or met: if not, every type is final, and the walk that resolves them is saved.
         self.used = False
         self._watchers: dict[Type, dict[Pending, None]] = {}
@@ -113,7 +113,7 @@ class Solver:
         self.links[result] = ty
         return result
 
-    def is_open(self, ty: Type) -> bool:
+    def meets_unknown(self, ty: Type) -> bool:
         """Whether `ty` contains an unknown, bound or free; if so, notes that one was met (`used`)."""
         if not holds(ty, IncompleteType):
             return False
@@ -139,7 +139,7 @@ class Solver:
 
     def resolve(self, ty: Type, memo: dict[Type, Type] | None = None) -> Type:
         """Return `ty` with every bound unknown replaced by its type. `memo` may be kept while nothing is bound."""
-        if not self.is_open(ty):
+        if not self.meets_unknown(ty):
             return ty
         done: dict[Type, Type] = {} if memo is None else memo
         stack = [ty]
@@ -147,7 +147,7 @@ class Solver:
             part = stack[-1]
             if part in done:
                 stack.pop()
-            elif not self.is_open(part):
+            elif not self.meets_unknown(part):
                 done[part] = part
             elif type(part) is IncompleteType:
                 head = self.head(part)
@@ -165,11 +165,11 @@ class Solver:
                     done[part] = rebuild_type(part, done.__getitem__)
         return done[ty]
 
-    def free_unknowns(self, types: Iterable[Type], bound: bool = False) -> list[Type]:
-        """Return the free unknowns inside `types`, and with `bound` the roots of the bound ones as well."""
+    def unknowns_in(self, types: Iterable[Type], also_bound: bool = False) -> list[Type]:
+        """Return the free unknowns inside `types`, and with `also_bound` the roots of the bound ones as well."""
         unknowns: list[Type] = []
         seen: set[Type] = set()
-        stack = [ty for ty in types if self.is_open(ty)]
+        stack = [ty for ty in types if self.meets_unknown(ty)]
         while stack:
             part = stack.pop()
             if type(part) is IncompleteType:
@@ -178,19 +178,19 @@ class Solver:
                     continue
                 seen.add(part)
                 linked = self.links.get(part)
-                if linked is None or bound:
+                if linked is None or also_bound:
                     unknowns.append(part)
-                if linked is not None and self.is_open(linked):
+                if linked is not None and self.meets_unknown(linked):
                     stack.append(linked)
             elif part not in seen:
                 seen.add(part)
-                stack += [child for child in type_children(part) if self.is_open(child)]
+                stack += [child for child in type_children(part) if self.meets_unknown(child)]
         return unknowns
 
     # ------------------------------------------------------------ bindings
     def bind(self, root: Type, ty: Type) -> None:
         """Bind the free unknown `root` to `ty`, a type or a root. Raises `MismatchError` if it occurs in `ty`."""
-        if self.is_open(ty) and root in self.free_unknowns([ty]):  # the occurs check
+        if self.meets_unknown(ty) and root in self.unknowns_in([ty]):  # the occurs check
             resolved = self.resolve(ty)
             raise MismatchError(
                 root, resolved, f"the unknown type occurs in {brief(resolved)}, which would be infinite"
@@ -199,7 +199,7 @@ class Solver:
         self._wake(root)
 
     def join(self, a: Type, b: Type) -> None:
-        """Link two roots, which are both free, or bound to equal types."""
+        """Link two different roots, which are both free, or bound to equal types."""
         watchers = self._watchers
         if len(watchers.get(a, ())) > len(watchers.get(b, ())):  # the root with fewer watchers is linked: fewer move
             a, b = b, a
@@ -225,7 +225,6 @@ class Solver:
     # ------------------------------------------------------------ relations
     def add(self, pending: Pending) -> bool:
         """Try a relation now, and keep it if it has to wait. Returns whether it is finished."""
-        self._unfinished[pending] = None
         return self._try(pending)  # at once, for most calls stand below all that they need
 
     def _try(self, pending: Pending) -> bool:
@@ -233,8 +232,10 @@ class Solver:
         finished = pending.attempt()
         if finished:
             self._unfinished.pop(pending, None)
+        else:
+            self._unfinished[pending] = None
         if not finished or self.exact:  # in the exact mode a finished relation is tried again when an unknown weakens
-            for unknown in self.free_unknowns(pending.mentions, bound=self.exact):
+            for unknown in self.unknowns_in(pending.mentions, also_bound=self.exact):
                 self._watchers.setdefault(unknown, {})[pending] = None
         return finished
 

@@ -28,7 +28,7 @@ node is a copy, made by `with_fields`, which returns the node itself if it is gi
     >>> node.with_fields(args=[e, x]).args[1] is x, node.with_fields(args=node.args) is node
     (True, True)
 
-`checked_type` is a cache that inference fills; once set it never changes. Traversals are in `walk`.
+`checked_type` is a cache that inference fills, once. Traversals are in `walk`.
 """
 
 from __future__ import annotations
@@ -49,71 +49,10 @@ from passlab.ir.node_errors import check_all, check_index, not_a_node_error
 from passlab.ir.released import Array, Released
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType, Type, TypeVar
-from passlab.lazy import OPERATORS, PRINTER, late, notebook_forms
+from passlab.lazy import CLAUSES, OPERATORS, PRINTER, late, notebook_forms
 
 if TYPE_CHECKING:
     from passlab.ir.adt import Clause
-
-
-# ---------------------------------------------------------------- Python's operators
-class Arithmetic(Immutable):
-    """Base class of expressions: `x + y` is the call `add(x, y)`. `==` stays identity, so that nodes can be keys."""
-
-    __slots__ = ()
-    # NumPy then leaves `array + expr` to the expression's operator, instead of calling it for each element
-    __array_ufunc__ = None
-
-    def __add__(self, other: Any) -> Call:
-        return _call("add", self, other)
-
-    def __radd__(self, other: Any) -> Call:
-        return _call("add", other, self)
-
-    def __sub__(self, other: Any) -> Call:
-        return _call("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> Call:
-        return _call("subtract", other, self)
-
-    def __mul__(self, other: Any) -> Call:
-        return _call("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> Call:
-        return _call("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> Call:
-        return _call("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> Call:
-        return _call("divide", other, self)
-
-    def __neg__(self) -> Call:
-        return _call("negative", self)
-
-    def __lt__(self, other: Any) -> Call:
-        return _call("less", self, other)
-
-    def __gt__(self, other: Any) -> Call:
-        return _call("greater", self, other)
-
-    def __le__(self, other: Any) -> Call:
-        return _call("less_equal", self, other)
-
-    def __ge__(self, other: Any) -> Call:
-        return _call("greater_equal", self, other)
-
-    def astype(self, dtype: Any) -> Call:
-        """Return a cast of this expression to `dtype`."""
-        call: Call = late(OPERATORS, "make")("cast", self, dtype=dtype_name(dtype))
-        return call
-
-
-def _call(name: str, *args: Any) -> Call:
-    for arg in args:
-        if not isinstance(arg, Arithmetic):
-            raise not_a_node_error(arg, f"an expression as operand of `{name}`")
-    call: Call = late(OPERATORS, "make")(name, *args)
-    return call
 
 
 _new, _set = object.__new__, object.__setattr__
@@ -123,7 +62,7 @@ _TYPE_HINT = 'a type is, say, `relay.TensorType((2, 3), "float32")`'
 ExprT = TypingTypeVar("ExprT", bound="Expr")  # the class of a node
 
 
-class Expr(Arithmetic):
+class Expr(Immutable):
     """Base class of all expressions.
 
     `field_names` lists the fields of a node, in order; `with_fields` and laws over all nodes read it. `span` is the
@@ -138,6 +77,8 @@ class Expr(Arithmetic):
     __slots__ = ("span", "_checked_type", "_digest", "_type_dependency", "__weakref__")
     field_names: ClassVar[tuple[str, ...]] = ()
     is_operator: ClassVar[bool] = False
+    # NumPy then leaves `array + expr` to the expression's operator, instead of calling it for each element.
+    __array_ufunc__ = None
     span: Span | None
     _checked_type: Type | None
     _digest: int
@@ -191,12 +132,65 @@ class Expr(Arithmetic):
     def __call__(self, *args: Expr) -> Call:
         return Call(self, args)
 
+    # ------------------------------------------------------------ Python's operators: `x + y` is the call `add(x, y)`
+    def __add__(self, other: Any) -> Call:
+        return _call("add", self, other)
+
+    def __radd__(self, other: Any) -> Call:
+        return _call("add", other, self)
+
+    def __sub__(self, other: Any) -> Call:
+        return _call("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Call:
+        return _call("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Call:
+        return _call("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Call:
+        return _call("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Call:
+        return _call("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Call:
+        return _call("divide", other, self)
+
+    def __neg__(self) -> Call:
+        return _call("negative", self)
+
+    def __lt__(self, other: Any) -> Call:
+        return _call("less", self, other)
+
+    def __gt__(self, other: Any) -> Call:
+        return _call("greater", self, other)
+
+    def __le__(self, other: Any) -> Call:
+        return _call("less_equal", self, other)
+
+    def __ge__(self, other: Any) -> Call:
+        return _call("greater_equal", self, other)
+
+    def astype(self, dtype: Any) -> Call:
+        """Return a cast of this expression to `dtype`."""
+        call: Call = late(OPERATORS, "make")("cast", self, dtype=dtype_name(dtype))
+        return call
+
+
+def _call(name: str, *args: Any) -> Call:
+    for arg in args:
+        if not isinstance(arg, Expr):
+            raise not_a_node_error(arg, f"an expression as operand of `{name}`")
+    call: Call = late(OPERATORS, "make")(name, *args)
+    return call
+
 
 RelayExpr = Expr
 
 
 # The setters of two slots, for inference and whoever knows the type of a node just made: an assignment raises an error.
-# `set_checked_type(expr, type)` fills the type cache of a node: a type that is set never changes.
+# `set_checked_type(expr, type)` fills the type cache of a node: its callers set a type once.
 # `set_type_dependency(expr, dependency)` stores the signatures that a node's type depends on.
 set_checked_type: Callable[[Expr, Type], None] = vars(Expr)["_checked_type"].__set__
 set_type_dependency: Callable[[Expr, object], None] = vars(Expr)["_type_dependency"].__set__
@@ -254,7 +248,8 @@ def _as_tuple(values: Any) -> tuple[Any, ...]:
 def is_frozen(array: Array) -> bool:
     """Whether nobody writes to an array: it is read-only, and so is what it is a view of.
 
-    A view keeps all of that in memory, so one of a part does not count; neither does one in another order.
+    A view of a part, or in another order of memory, does not count: a constant that is such a view is copied, or the
+    whole array would stay in memory.
     """
     base: Any = array.base
     if array.flags.writeable or base is None:
@@ -310,7 +305,7 @@ class Constant(Expr):
 
 @dataclass(frozen=True)
 class Id:
-    """The identity of a variable as Relay's `var.vid`; its only content is the name."""
+    """The identity of a variable as Relay's `var.vid`: compared by its name, and with `same_as` by the variable."""
 
     name_hint: str
     var: Any = field(default=None, compare=False, repr=False)
@@ -692,7 +687,7 @@ class Match(Expr):
     def __new__(cls, data: Expr, clauses: Sequence[Clause], complete: bool = True, span: Span | None = None) -> Match:
         node: Match = _new(cls._draft)
         node.data = unwrap(data)
-        node.clauses = check_all(clauses, Immutable, "a clause")
+        node.clauses = check_all(clauses, late(CLAUSES, "Clause"), "a clause")
         node.complete = bool(complete)
         node.span, node._checked_type, node._type_dependency = span, None, None
         node.__class__ = cls

@@ -1,8 +1,8 @@
-"""The types of Relay. Types are hash-consed: equal types are the same object, so `is` compares them.
+"""The types of Relay. Types are hash-consed: equal types are the same object, but for generic function types.
 
 How are two types compared that are too large to be written out? A tuple of two equal tuples, sixty levels deep, has
 2^60 parts when it is written out, and sixty when each is there once; and inference compares types all the time. So a
-constructor first asks the table of types (`_intern`), whose keys hold the parts of a type by their ids:
+constructor first asks the table of types (`_intern`). Its keys hold the parts of a composed type by their ids:
 
     TensorType((2, 3)) --> key --> (no entry) a new object, held by a weak reference
     TensorType((2, 3)) --> key --> the same object
@@ -80,8 +80,8 @@ _sweep_at = [1024]  # the number of entries at which entries of dead types are s
 def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
     """Return the one type for `key`, created on first request. A key contains the ids of types, so it is never deep.
 
-    An entry outlives its type until the next sweep. Weak-reference callbacks could not sweep reliably: an interrupt in
-    one is lost.
+    An entry outlives its type until the next sweep. It does no harm if ids in its key are used again: the reference is
+    empty, and the entry is replaced. Weak-reference callbacks could not sweep reliably: an interrupt in one is lost.
     """
     with _lock:
         ref = _table.get(key)
@@ -99,13 +99,15 @@ def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
 # The bits of `Type._inside`: one for each class of types (`_bit`), and two for properties.
 _DYNAMIC = 1 << 9  # a tensor with a dimension that is not an integer
 _GENERIC = 1 << 10  # a function type with type parameters
+
 ENDLESS = 1 << 62  # the largest number of parts that is counted: exact numbers would have as many digits as levels
 
 
 class Type(Immutable):
     """Base class of all types. The `span` of a type is None: one object represents all its occurrences.
 
-    `parts` is the number of types in the type's text: a type is a graph, whose text repeats shared parts.
+    `parts` is the number of types in the type's text, at most `ENDLESS`: a type is a graph, whose text repeats shared
+    parts.
 
     `_token` and `_form` are caches of `forms`. `_inside` is the union of the `_bit`s of the classes of types in it, so
     that `holds` takes constant time. A wide tuple may be the type of every `let` before it, and must not be searched
@@ -148,8 +150,8 @@ class TensorType(Type):
 
     def __new__(cls, shape: Iterable[PyAny] = (), dtype: PyAny = "float32") -> TensorType:
         shape = shape if type(shape) is tuple else _as_shape(shape)
-        # Nearly every tensor type that is asked for exists, and an argument that equals a key has been checked. So the
-        # table is asked before the arguments are.
+        # Nearly every tensor type that is asked for exists. So the table is asked before the arguments are checked;
+        # what equals a key is accepted, as 2.0 is where 2 was seen.
         try:
             ref = _table.get((cls, shape, dtype))
         except TypeError:  # an unhashable dimension: as_dim reports which
@@ -239,7 +241,7 @@ class StructuredType(Type):
 
 
 def _alpha_hash(ty: Type) -> int:
-    """Return a hash shared by types that are equal up to the names of type parameters. The parts must have theirs."""
+    """Return a hash shared by types that are equal up to the names of type parameters. Its parts are hashed already."""
     parts: list[PyAny] = [type(ty).__name__, len(getattr(ty, "type_params", ()))]
     for kid in type_children(ty):
         if kid._inside & _GENERIC or not kid._inside & (_DYNAMIC | TypeVar._bit | IncompleteType._bit):
@@ -380,7 +382,7 @@ class TypeVar(Type):
 
 
 class GlobalTypeVar(Type):
-    """The name of an algebraic data type; one object per name.
+    """The name of an algebraic data type; one object for each name and kind.
 
     >>> print(relay.TypeCall(relay.GlobalTypeVar("List"), [relay.TensorType((), "int32")]))
     List[int32]
@@ -471,7 +473,7 @@ def type_children(ty: Type) -> tuple[Type, ...]:
 
 
 def holds(ty: Type, kind: type[Type]) -> bool:
-    """Whether a type of the class `kind` occurs in `ty`, itself included. Takes constant time."""
+    """Whether a type of exactly the class `kind` occurs in `ty`, itself included. Takes constant time."""
     return bool(ty._inside & kind._bit)
 
 
@@ -498,12 +500,14 @@ def type_nodes(root: Type) -> list[Type]:
 def tensor_types(ty: Type | None) -> list[TensorType]:
     """Return the tensors in a value of this type, left to right through tuples.
 
-    Raises `LimitError` for more than `limits.tuple_fields`: a short program can share one tuple 2^60 times.
+    Raises `LimitError` for a type of more than `limits.tuple_fields` parts: a short program can share one tuple 2^60
+    times.
     """
     if type(ty) is TensorType:
         return [ty]
+    if ty is not None:
+        limits.check("tuple_fields", ty.parts, "the number of types in a tuple")
     types: list[TensorType] = []
-    cap = limits.current().tuple_fields
     stack = [ty]
     while stack:
         part = stack.pop()
@@ -511,8 +515,6 @@ def tensor_types(ty: Type | None) -> list[TensorType]:
             stack.extend(reversed(part.fields))
         elif isinstance(part, TensorType):
             types.append(part)
-            if len(types) > cap:
-                limits.check("tuple_fields", len(types), "the number of tensors in a tuple")
     return types
 
 
@@ -555,9 +557,9 @@ def map_type(root: Type, replace: Callable[[Type], Type | None]) -> Type:
 def fold_tuple(root: Type, leaf: Callable[[Type], PyAny], make: Callable[[list[PyAny]], PyAny]) -> PyAny:
     """Fold a type from the inside out: `make` combines the results of each tuple's fields, `leaf` maps other types.
 
-    Leaves are visited from left to right. Raises `LimitError` for more than `limits.tuple_fields` of them.
+    Leaves are visited from left to right. Raises `LimitError` for a type of more than `limits.tuple_fields` parts.
     """
-    remaining = limits.current().tuple_fields
+    limits.check("tuple_fields", root.parts, "the number of types in a tuple")
     work: list[Type | int] = [root]
     values: list[PyAny] = []
     while work:
@@ -570,10 +572,6 @@ def fold_tuple(root: Type, leaf: Callable[[Type], PyAny], make: Callable[[list[P
             work.extend(reversed(item.fields))
         else:
             values.append(leaf(item))
-            remaining -= 1
-            if remaining < 0:
-                cap = limits.current().tuple_fields
-                limits.check("tuple_fields", cap + 1, "the number of values in a tuple")
     return values[0]
 
 

@@ -18,8 +18,9 @@ before the arm. The evaluator computes a callee after the arguments.
 
 `rewrite` goes over that list once and builds a new node only where a child is new (`WITH_CHILDREN`). What a pass does
 not touch stays the same object, and "did anything change?" is `new is old`. The result of a rule is not visited again:
-a pass that needs a fixed point repeats itself. Its rule gets each node twice, `pre` as it was and `post` with rewritten
-children; it recognises the node by `pre` and builds from `post`. Parts of `pre` are not rewritten:
+a pass that needs a fixed point repeats itself. The rule is called once for each node, with two arguments: `pre`, the
+node as it was, and `post`, with rewritten children. It recognises the node by `pre` and builds from `post`. Parts of
+`pre` are not rewritten:
 
     >>> from passlab import relay
     >>> x = relay.var("x", shape=(2,), dtype="float32")
@@ -27,12 +28,10 @@ children; it recognises the node by `pre` and builds from `post`. Parts of `pre`
     >>> new = rewrite(relay.add(e, e), lambda pre, post: relay.tanh(x) if pre is e else post)
     >>> new.args[0].op.name, new.args[0] is new.args[1]
     ('tanh', True)
-    >>> def drop(part):  # drop `negative`, and turn `exp` into `tanh`
-    ...     def rule(pre, post):
-    ...         return relay.tanh(x) if pre is e else (post if part == "post" else pre).args[0]
-    ...     return rewrite(relay.negative(e), rule, only=(relay.Call,)).op.name
-    >>> drop("post"), drop("pre")
-    ('tanh', 'exp')
+    >>> from_post = lambda pre, post: relay.tanh(x) if pre is e else post.args[0]  # drops `negative`
+    >>> from_pre = lambda pre, post: relay.tanh(x) if pre is e else pre.args[0]
+    >>> [rewrite(relay.negative(e), rule, only=(relay.Call,)).op.name for rule in (from_post, from_pre)]
+    ['tanh', 'exp']
     >>> node = x
     >>> for _ in range(50):
     ...     node = relay.add(node, node)
@@ -78,9 +77,9 @@ from passlab.ir.node_errors import NodeTable, not_a_node_error
 from passlab.ir.op import Op
 from passlab.ir.span import Span
 
-# ---------------------------------------------------------------- children
-# One table says what a node consists of, and `WITH_CHILDREN` below is its inverse: a new kind of node is one entry in
-# each, and every walk visits it. Binders are children too, so that substitution can replace them.
+# ---------------------------------------------------------------- children One table says what a node consists of, and
+# `WITH_CHILDREN` below is its inverse. A new kind of node is one entry here, and another one there, or in `LEAVES` if
+# it has no children: then every walk visits it. Binders are children too, so that substitution can replace them.
 
 
 def _match_children(node: Match) -> tuple[Expr, ...]:
@@ -306,7 +305,8 @@ def permitted(permit: Permit | None) -> AbstractContextManager[None]:
 def may_rewrite(rule: str) -> bool:
     """Whether the current context permits a rewrite by a rule.
 
-    Passes call it once for each rewrite, after all other conditions: bisection numbers rewrites by these calls.
+    Passes call it once for each rewrite, after all other conditions: bisection numbers rewrites by these calls. A rule
+    that takes back the rewrites below its node asks as well.
     """
     permit = _permit.get() if rule else _unnamed_permit.get()
     return permit is None or permit(rule)
@@ -344,12 +344,12 @@ def rewrite(
     """Rebuild a program bottom-up and return it; untouched parts, up to the whole, stay the same objects.
 
     `rule(pre, post)` gets each node before the rewrite and with its children rewritten, and returns its replacement.
-    `only` limits the rule to nodes of some classes, the declared classes of its parameters. `replace` gives results in
-    advance, for example to substitute variables; nodes in it are not entered, and every changed node is added to it. If
-    `enter(node)` returns False, the node and its children stay as they are. `order` is the post-order of the entered
-    nodes, if the caller has it. New nodes without a span take the span of the node they replace.
-    The observer gets `name` for each node that the rule replaced. Rewrites with a name are independent: each is correct
-    without the others, so that bisection may carry out some of them. A function of the node gives each its name.
+    `only` names the classes of the nodes that the rule gets. `replace` gives results in advance, for example to
+    substitute variables; nodes in it are not entered, and every changed node is added to it. If `enter(node)` returns
+    False, the node and its children stay as they are. `order` is the post-order of the entered nodes, if the caller has
+    it. New nodes without a span take the span of the node they replace. The observer gets `name` for each node that the
+    rule replaced. Rewrites with a name are independent: each is correct without the others, so that bisection may carry
+    out some of them. A function of the node gives each its name.
 
     >>> rule = lambda pre, post: relay.sqrt(*post.args) if post.op == relay.op.get("exp") else post
     >>> f = passlab.parse_expr("fn (%x: float32) { tanh(exp(%x)) }")
@@ -372,6 +372,8 @@ def rewrite(
 
     if order is None:
         order = post_order(root, enter=enters if enter else None, seen=set(replacements))
+    elif enter is not None:
+        skipped.update(node for node in order if not enter(node))
     replaced, spans = changed.keys(), SpanTransfer([*replacements, *order] if replacements else order)
     idle = _LEAVES.difference(only) if only else frozenset() if rule else _LEAVES  # leaves that no rule is for
     pre: Any  # for the rule, nodes of a class in `only`
@@ -406,7 +408,10 @@ def rewrite(
 
 @checked
 class SpanTransfer:
-    """Gives new nodes the spans of the nodes they replace; nodes of the original program keep theirs."""
+    """Gives new nodes the spans of the nodes they replace.
+
+    Nodes of the original program keep theirs, even None: they may also stand elsewhere.
+    """
 
     __slots__ = ("_order", "_originals")
 

@@ -455,7 +455,7 @@ class WatchedSolver(Solver):
     def _try(self, pending: Pending) -> bool:
         finished = super()._try(pending)
         node = getattr(pending, "call", None) or getattr(pending, "node", None)
-        waits = dict.fromkeys(str(self._name(ty)) for ty in self.free_unknowns(pending.mentions))
+        waits = dict.fromkeys(str(self._name(ty)) for ty in self.unknowns_in(pending.mentions))
         if not finished and waits:
             self.on_event(node, f"the relation waits for {' and '.join(waits)}")
         return finished
@@ -504,7 +504,7 @@ class WatchedConstraintGenerator(ConstraintGenerator):
             text = self._watched.text(self.types[node])
             if self._shown.get(node) != text:
                 self._shown[node] = changed[node] = text
-            if not self._watched.exact and not self._watched.is_open(self._watched.resolve(self.types[node])):
+            if not self._watched.exact and not self._watched.meets_unknown(self._watched.resolve(self.types[node])):
                 del self._open[node]
         return changed
 

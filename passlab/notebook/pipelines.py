@@ -21,8 +21,8 @@ from passlab.rewriting.parameters import bind_params
 from passlab.text import parser
 from passlab.text.tokens import lex
 from passlab.transform.base import Pass
+from passlab.transform.pipeline_text import as_pass, context_names
 from passlab.transform.registry import find_factory
-from passlab.transform.sequential import as_pass, context_names
 
 RECORDINGS = (Recording, TextRecording)  # what `%compare` puts side by side
 

@@ -245,7 +245,7 @@ def _simulated_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     layout=layout_rules.elementwise,
     pattern=OpPattern.ELEMWISE,
     level=11,
-    warns=True,
+    silenced=True,
     shapes="data S, dom_scale, clip_min, clip_max () -> S",
     source="Relay's quantization: round, clip, scale",
     edge_cases=(

@@ -158,13 +158,13 @@ def _power_grad(x: Expr, y: Expr, z: Expr, grad: Expr) -> tuple[Expr, Expr]:
 
 
 # ---------------------------------------------------------------- declarations
-def binary(name: str, kernel: Kernel, doc: str, *, level: int, warns: bool = True, **facts: Any) -> Op:
+def binary(name: str, kernel: Kernel, doc: str, *, level: int, silenced: bool = True, **facts: Any) -> Op:
     """Declare an operator on two tensors of one dtype that broadcast, with a result of that dtype."""
     facts.setdefault("relation", broadcast)
     facts.setdefault("layout", layout_rules.broadcast)
-    return operator(name, ("lhs", "rhs"), pattern=OpPattern.BROADCAST, level=level, warns=warns, doc=doc, **facts)(
-        kernel
-    )
+    return operator(
+        name, ("lhs", "rhs"), pattern=OpPattern.BROADCAST, level=level, silenced=silenced, doc=doc, **facts
+    )(kernel)
 
 
 add = binary(
@@ -291,7 +291,7 @@ def _bitwise(
         doc,
         level=4,
         relation=bitwise_type,
-        warns=False,
+        silenced=False,
         gradient=zero_gradient,
         shapes=_BROADCAST_SHAPES,
         edge_cases=on_two(name),
@@ -323,7 +323,7 @@ def _logical(name: str, ufunc: Callable[..., Any], doc: str, traits: Trait) -> O
         result = as_array(ufunc(lhs, rhs)).astype(lhs.dtype)
         return result if out is None else deliver(result, out)
 
-    return binary(name, kernel, doc, level=4, warns=False, gradient=zero_gradient, traits=traits)
+    return binary(name, kernel, doc, level=4, silenced=False, gradient=zero_gradient, traits=traits)
 
 
 logical_and = _logical(

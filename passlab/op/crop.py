@@ -53,7 +53,7 @@ def _crop_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     relation=_crop_type,
     pattern=OpPattern.INJECTIVE,
     level=5,
-    warns=True,
+    silenced=True,
     python=Python(
         "data, boxes, box_indices, crop_size, layout, method='bilinear', extrapolation_value=0.0, out_dtype=None"
     ),

@@ -90,15 +90,15 @@ def operator(
     attrs: type[Attrs] | None = None,
     pattern: OpPattern = OpPattern.OPAQUE,
     results: int | Callable[[Any], int | None] = 1,
-    warns: bool = False,
+    silenced: bool = False,
     python: Python | None = None,
     **facts: Any,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare the operator `name`; the decorated function is its NumPy kernel `kernel(attrs, *arrays, out=None)`.
 
     `results` is the number of results of a tuple (or a function of the attributes that returns it, or None if there is
-    no tuple). The result of a kernel without the parameter `out` is copied. `warns` says that NumPy may warn inside it,
-    of overflow or NaN, and is silenced. `python` is Relay's Python signature, where the attributes do not determine it.
+    no tuple). The result of a kernel without the parameter `out` is copied. With `silenced`, NumPy's warnings about
+    overflow and NaN in it are off. `python` is Relay's Python signature, where the attributes do not determine it.
     `facts` are the other fields of `OpSpec`.
     """
 
@@ -117,7 +117,7 @@ def operator(
             relation=relation,
             attrs=attrs,
             pattern=pattern,
-            kernel=quiet(raw) if warns else raw,
+            kernel=quiet(raw) if silenced else raw,
             raw=raw,
             doc=doc if "\n" not in doc else inspect.cleandoc(doc),
             **facts,

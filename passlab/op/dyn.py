@@ -99,7 +99,7 @@ def _full_shape(attrs: Attrs, fill_value: Array, shape: Array) -> Type:
 @operator(
     "dyn.full", ("fill_value", "shape"), attrs=INIT, relation=_full_type, shape_function=_full_shape,
     pattern=OpPattern.ELEMWISE, gradient=dyn_gradients.full,
-    level=3, warns=True,
+    level=3, silenced=True,
     shapes="fill_value (), shape (rank) -> shape",
     source="np.full",
     edge_cases=(
@@ -350,7 +350,7 @@ def _one_hot_result(attrs: Attrs, indices: Array, on_value: Array, off_value: Ar
 
 @operator(
     "dyn.one_hot", ("indices", "on_value", "off_value", "depth"), attrs=ONE_HOT, relation=_one_hot_type,
-    shape_function=_one_hot_result, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, warns=True,
+    shape_function=_one_hot_result, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, silenced=True,
     gradient=dyn_gradients.one_hot,
     shapes="indices S, on_value, off_value, depth () -> S with depth inserted at axis",
     source="a row of the identity matrix for each index",

@@ -160,7 +160,7 @@ def _fit_shape(
     relation=_einsum_type,
     pattern=OpPattern.INJECTIVE,
     level=11,
-    warns=True,
+    silenced=True,
     gradient=_einsum_grad,
     shapes="tensors by the left of the equation -> its right",
     source="np.einsum",

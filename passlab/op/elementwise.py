@@ -70,7 +70,7 @@ def calculus(
     name: str, function: Callable[..., Any], doc: str, *, level: int = 1, widen_half: bool = False, **facts: Any
 ) -> Op:
     """Declare a function of calculus."""
-    return elementwise(name, calculus_kernel(function, widen_half=widen_half), doc, level=level, warns=True, **facts)
+    return elementwise(name, calculus_kernel(function, widen_half=widen_half), doc, level=level, silenced=True, **facts)
 
 
 # ---------------------------------------------------------------- functions that NumPy lacks
@@ -399,7 +399,7 @@ def _bound_in_dtype(value: float, dtype: np.dtype[Any]) -> Any:
     level=3,
     python=Python("a, a_min, a_max", names={"a": "data"}),
     gradient=_clip_grad,
-    warns=True,
+    silenced=True,
     source="np.clip",
     edge_cases=(
         "clip(%x: (2, 3), a_min=-1f, a_max=2f)",

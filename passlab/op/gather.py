@@ -307,7 +307,7 @@ def _one_hot_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     attrs=ONE_HOT,
     relation=_one_hot_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    warns=True,
+    silenced=True,
     python=Python("indices, on_value, off_value, depth, axis, dtype", dynamic=Dynamic("dyn.one_hot")),
     gradient=gather_gradients.one_hot,
     shapes="indices S, on_value, off_value () -> S with depth inserted at axis",

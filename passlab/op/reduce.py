@@ -210,7 +210,7 @@ def _reduction(name: str, function: Callable[..., Array], doc: str, **facts: Any
         relation=_reduce_type,
         pattern=OpPattern.COMM_REDUCE,
         level=4,
-        warns=True,
+        silenced=True,
         doc=doc,
         shapes=_SHAPES,
         source=f"np.{name}",
@@ -330,7 +330,7 @@ def _variance_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.COMM_REDUCE,
     precision=Precision.NEVER,
     level=4,
-    warns=True,
+    silenced=True,
     python=Python(
         "data, axis=None, keepdims=False, exclude=False, unbiased=False, with_mean=None",
         {"with_mean": "mean"},

@@ -68,7 +68,7 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
         attrs=SCAN,
         relation=_scan_type,
         level=3,
-        warns=True,
+        silenced=True,
         python=Python("data, axis=None, dtype=None, exclusive=None", dtype=lambda dtype: dtype or "", exclusive=bool),
         doc=doc,
         gradient=gradient,

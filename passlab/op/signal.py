@@ -63,7 +63,7 @@ def _default_window(values: dict[str, Any]) -> None:
     ),
     relation=_stft_type,
     level=3,
-    warns=True,
+    silenced=True,
     python=Python(
         "data, n_fft, hop_length=None, win_length=None, window=None, normalized=False, onesided=True",
         prepare=_default_window,
@@ -125,7 +125,7 @@ def _dft_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     attrs=attrs("DFTAttrs", boolean("inverse", False, doc="whether to transform back")),
     relation=_dft_type,
     level=3,
-    warns=True,
+    silenced=True,
     results=2,
     gradient=_dft_grad,
     shapes="real and imaginary parts (..., n) -> (..., n), twice",

@@ -15,7 +15,7 @@ import numpy as np
 
 from passlab.errors import PasslabError
 from passlab.evaluate import Evaluator
-from passlab.evaluate.evaluator import STEPS, Activation, HomesByFunction, Waits
+from passlab.evaluate.evaluator import STEPS, Activation, Schedules, Waits
 from passlab.evaluate.operators import apply_operator
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Call, Constant, Expr, GlobalVar, If, Match
@@ -53,9 +53,9 @@ class CoverageEvaluator(Evaluator):
         seed: int = 0,
         exact: bool = True,
         results: KnownResults | None = None,
-        homes: HomesByFunction | None = None,
+        schedules: Schedules | None = None,
     ) -> None:
-        super().__init__(mod, homes)
+        super().__init__(mod, schedules)
         self.results = results  # of earlier runs; None under noise
         self.finite = True
         self.branches: set[Branch] = set()
@@ -177,11 +177,11 @@ def _watched_call(ev: Any, node: Call, act: Activation) -> Waits:
     waits = STEPS[Call](ev, node, act)
     if not waits and isinstance(node.op, Op) and node in act.values:
         spec, value, sides = node.op.spec, act.values[node], tuple[int, ...]()
-        operands = [] if spec.traits & EXACT_RESULTS else [act.home(arg).values.get(arg) for arg in node.args]
+        operands = [] if spec.traits & EXACT_RESULTS else [act.owner_of(arg).values.get(arg) for arg in node.args]
         if ev.noise and operands and spec.pattern in OF_MANY_STEPS:
             value = ev.with_inner_rounding(node, operands, value)
         if not ev.noise and has_sides(node):
-            sides = _sides_taken(node, act.home(node.args[0]).values, value)
+            sides = _sides_taken(node, act.owner_of(node.args[0]).values, value)
             ev.branches.update((node, side) for side in sides)
         act.values[node] = ev.observe(value, spec.pattern in SUMS, operands)
         if key is not None and ev.finite:
@@ -191,7 +191,7 @@ def _watched_call(ev: Any, node: Call, act: Activation) -> Waits:
 
 def _cache_key(results: KnownResults, node: Call, act: Activation) -> Key | None:
     """Return the key of a call in the cache of results; None while an operand has no value."""
-    operands = [act.home(arg).values.get(arg) for arg in node.args]
+    operands = [act.owner_of(arg).values.get(arg) for arg in node.args]
     return None if any(operand is None for operand in operands) else results.key(node, operands)
 
 
@@ -219,7 +219,7 @@ def _sides_taken(node: Call, values: Any, result: Any) -> tuple[int, ...]:
 
 def _watched_if(ev: Any, node: If, act: Activation) -> Waits:
     waits = STEPS[If](ev, node, act)
-    condition = act.home(node.cond).values.get(node.cond)
+    condition = act.owner_of(node.cond).values.get(node.cond)
     if condition is not None:
         ev.branches.add((node, 0 if bool(condition) else 1))
     return waits
@@ -228,7 +228,7 @@ def _watched_if(ev: Any, node: If, act: Activation) -> Waits:
 def _watched_match(ev: Any, node: Match, act: Activation) -> Waits:
     waits = STEPS[Match](ev, node, act)
     for number, clause in enumerate(node.clauses):
-        if clause.rhs in act.home(clause.rhs).values or any(part is clause.rhs for part, _ in waits or ()):
+        if clause.rhs in act.owner_of(clause.rhs).values or any(part is clause.rhs for part, _ in waits or ()):
             ev.branches.add((node, number))
             break
     return waits
@@ -286,9 +286,9 @@ def noisy_runs(
 ) -> list[Value]:
     """Return the results of a function under noise, with the seeds from `first` to `count`."""
     results, exact = [], is_exact(mod, entry, arguments)
-    homes: HomesByFunction = WeakKeyDictionary()
+    schedules: Schedules = WeakKeyDictionary()
     for seed in range(first, count):
-        evaluator = CoverageEvaluator(mod, noise, seed, exact, homes=homes)
+        evaluator = CoverageEvaluator(mod, noise, seed, exact, schedules=schedules)
         results.append(evaluator.run(entry, [evaluator.noisy(value) for value in arguments]))
     return results
 
@@ -298,8 +298,8 @@ def noisy_values(
 ) -> list[dict[Expr, Value]]:
     """Return the values of the nodes of a function under noise, with the seeds from `first` to `count`."""
     values, exact = [], is_exact(mod, entry, arguments)
-    homes: HomesByFunction = WeakKeyDictionary()
+    schedules: Schedules = WeakKeyDictionary()
     for seed in range(first, count):
-        evaluator = CoverageEvaluator(mod, noise, seed, exact, homes=homes)
+        evaluator = CoverageEvaluator(mod, noise, seed, exact, schedules=schedules)
         values.append(evaluator.values(entry, [evaluator.noisy(value) for value in arguments]))
     return values

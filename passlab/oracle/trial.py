@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from passlab.arguments import check_seed
 from passlab.errors import Diagnostic, PasslabError, PassTypeError, RunError, did_you_mean
-from passlab.evaluate.evaluator import HomesByFunction
+from passlab.evaluate.evaluator import Schedules
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
@@ -98,7 +98,7 @@ class Trial:
         self._draws: tuple[Draw, ...] | None = None
         self._met: set[tuple[str, tuple[float, ...]]] = set()  # numbers that passes introduced
         self._runs: list[tuple[IRModule, dict[int, Run]]] = []
-        self._homes: WeakKeyDictionary[IRModule, HomesByFunction] = WeakKeyDictionary()  # of programs that run often
+        self._schedules: WeakKeyDictionary[IRModule, Schedules] = WeakKeyDictionary()  # of programs that run often
         self._results: dict[int, KnownResults] = {}  # of operators on each of the draws
         self._noisy: list[tuple[IRModule, dict[tuple[int, float, int], list[Value]]]] = []
 
@@ -206,7 +206,7 @@ class Trial:
     def release(self) -> None:
         """Release the memory of cached operator results."""
         self._results.clear()
-        self._homes.clear()
+        self._schedules.clear()
 
     def _run_draw(self, mod: IRModule, draw: Draw, results: KnownResults) -> Run:
         evaluators: list[CoverageEvaluator] = []  # one for each attempt
@@ -218,10 +218,10 @@ class Trial:
         if self.limit is not None:
             seconds = self.limit if seconds is None else min(seconds, self.limit)
 
-        homes = self._homes.setdefault(mod, WeakKeyDictionary())
+        schedules = self._schedules.setdefault(mod, WeakKeyDictionary())
 
         def work() -> tuple[Value | None, PasslabError | None]:
-            evaluators.append(CoverageEvaluator(mod, results=results, homes=homes))
+            evaluators.append(CoverageEvaluator(mod, results=results, schedules=schedules))
             return attempt(lambda: evaluators[-1].run(self.entry, draw.arguments))
 
         outcome, late = run_within(seconds, work)

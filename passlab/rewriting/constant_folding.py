@@ -10,7 +10,7 @@ import numpy as np
 
 from passlab.analysis.state import Movability
 from passlab.analysis.stated_types import states_type
-from passlab.evaluate.homes import Homes
+from passlab.evaluate.schedule import Schedule
 from passlab.ir.expr import Call, Constant, Expr, ExprT, Function, If, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, is_call_of
@@ -45,10 +45,10 @@ def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> Ex
     early: list[set[Expr]] = []  # computed once, where a branch is taken
 
     def may_drop(branch: Expr) -> bool:
-        """Whether no effect would happen later if a branch were not there: see `homes`."""
+        """Whether no effect would happen later if a branch were not there: see `evaluate.schedule`."""
         if not early:
-            homes = Homes(expr).early.values() if isinstance(expr, Function) else ()
-            early.append({node for nodes in homes for node in nodes})
+            nodes_by_scope = Schedule(expr).early.values() if isinstance(expr, Function) else ()
+            early.append({node for nodes in nodes_by_scope for node in nodes})
         return not early[0] or early[0].isdisjoint(post_order(branch))
 
     def choose(let: Let, value: Expr) -> LetAction:

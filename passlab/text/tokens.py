@@ -1,7 +1,7 @@
 """Tokens and the cursor over them: what all parts of the parser share, without the grammar.
 
-The text of a network has a hundred thousand tokens, and Python spends its time by tokens, not by characters. So one
-compiled regular expression splits a text, and what printed programs consist of is one token each: a
+The text of a network has a hundred thousand tokens, and Python's time depends on the number of tokens, not of
+characters. So one compiled regular expression splits a text, and what printed programs consist of is one token each: a
 `Tensor[(1, 3), float32]`, a `meta[relay.Constant][0]`, a dotted name. A token is only its text and its offset: its
 first characters determine its kind. White space and comments (`// ...` and nested `/* ... */`) are skipped. Characters
 that start no token become tokens of one character; the parser reports them in context.
@@ -20,7 +20,7 @@ open parentheses are too many for it. So a generator parses each nested construc
 and receives their results, and `run_nested` keeps those that wait in a list. The limit `nesting`, not Python's stack,
 bounds the depth of a text. Here p is `parentheses` below:
 
-    generators that wait   text left
+    stack, the last runs   text left
     p                      (())
     p p                    ())
     p p p                  ))         the third finds no `(` and returns 0
@@ -113,7 +113,7 @@ class Tokens:
 def lex(text: str, source_name: str) -> Tokens:
     """Split a text into tokens, in linear time.
 
-    Raises `ParseError` for an unterminated comment, `LimitError` for a text over the cap `text_bytes`.
+    Raises `ParseError` for an unterminated comment, `LimitError` for a text over the limit `text_bytes`.
     """
     if not isinstance(text, str):
         raise ParseError(Diagnostic("the program must be a string", expected="str", found=type(text).__name__))
@@ -234,7 +234,7 @@ _KEY = re.compile(r"[A-Za-z_][\w/]*(?:\.[A-Za-z_][\w/]*)*\Z", re.ASCII)
 
 
 def run_nested(root: Parse) -> Any:
-    """Run a parsing generator and those it yields; return its result. Raises `LimitError` over the cap `nesting`."""
+    """Run a parsing generator and those it yields; return its result. Raises `LimitError` over the limit `nesting`."""
     return run_trampoline(root, limits.current().nesting)
 
 
@@ -343,9 +343,9 @@ def sigil_key(word: str) -> str:
 
 
 # ---------------------------------------------------------------- hints
-_OPENERS = {")": "(", "]": "[", "}": "{"}
+_OPENER_OF = {")": "(", "]": "[", "}": "{"}
 # tokens that end a list before its bracket
-_LIST_ENDS = frozenset(("", ";", "=>", "else", "def", "type", "extern", *_OPENERS))
+_LIST_ENDS = frozenset(("", ";", "=>", "else", "def", "type", "extern", *_OPENER_OF))
 
 _WORD = r"[A-Za-z_][\w.]* "
 _TENSOR = "a tensor type is written `Tensor[(1, 8), float32]`, the type of a scalar `float32`"
@@ -397,7 +397,7 @@ def syntax_hint(texts: Sequence[str], at: int, expected: str) -> str | None:
     """Return a hint for the token `at` if `expected` should be there, or None. Linear in the tokens."""
     word = texts[at]
     opened = [texts[i] for i in _unclosed_brackets(texts, at)]
-    if word in _OPENERS and _OPENERS[word] not in opened:
+    if word in _OPENER_OF and _OPENER_OF[word] not in opened:
         return f"nothing is open that this `{word}` could close"
     before, actual = " ".join(texts[max(0, at - 3) : at]), f"{word} {texts[at + 1]}"
     for slip in _SLIPS:
@@ -410,7 +410,7 @@ def unclosed_opener(texts: Sequence[str], at: int, expected: str) -> int | None:
     """Return the token that opened the bracket missing at token `at`, if `at` ends its contents."""
     opened = _unclosed_brackets(texts, at)
     close = expected[3:4]
-    opens = opened and close in _OPENERS and texts[opened[-1]] == _OPENERS[close] and texts[at] in _LIST_ENDS
+    opens = opened and close in _OPENER_OF and texts[opened[-1]] == _OPENER_OF[close] and texts[at] in _LIST_ENDS
     return opened[-1] if opens else None
 
 
@@ -419,11 +419,14 @@ def _unclosed_brackets(texts: Sequence[str], at: int) -> list[int]:
     opened: list[int] = []
     for index in range(at):
         word = texts[index]
-        if word in _OPENERS.values():
+        if word in _OPENER_OF.values():
             opened.append(index)
-        elif word in _OPENERS and opened:
+        elif word in _OPENER_OF and opened:
             opened.pop()
     return opened
+
+
+_NEVER_TOKENS = frozenset("$&'\\^`|~")
 
 
 def malformation(word: str, after: str) -> tuple[str, str | None] | None:
@@ -438,15 +441,6 @@ def malformation(word: str, after: str) -> tuple[str, str | None] | None:
         if after == "[":
             return "this `#[` never ends", "close it with `]`"
         return "`#` begins `#[version = ...]` only", "a comment is `// ...` or `/* ... */`"
-    if (word and not (word[0].isascii() and word[0].isprintable())) or word in (
-        "$",
-        "&",
-        "'",
-        "\\",
-        "^",
-        "`",
-        "|",
-        "~",
-    ):
+    if word and (word in _NEVER_TOKENS or not (word[0].isascii() and word[0].isprintable())):
         return f"unexpected character {word[0]!r}", None
     return None

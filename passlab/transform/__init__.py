@@ -18,8 +18,9 @@ from passlab.transform.decorators import function_pass, module_pass
 from passlab.transform.diagnostics import PassDiagnostics
 from passlab.transform.numeric_contract import EXACT, FINITE, NumericContract, Rounds
 from passlab.transform.pass_info import PassInfo
+from passlab.transform.pipeline_text import as_pass, parse_pipeline
 from passlab.transform.registry import find_factory, get_pass, list_passes, pass_names, register_pass, unregister_pass
-from passlab.transform.sequential import Sequential, as_pass, parse_pipeline
+from passlab.transform.sequential import Sequential
 
 __all__ = [
     "EXACT", "FINITE", "PassDiagnostics", "FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PassRun",

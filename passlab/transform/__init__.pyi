@@ -111,14 +111,14 @@ from passlab.transform.numeric_contract import FINITE as FINITE
 from passlab.transform.numeric_contract import NumericContract as NumericContract
 from passlab.transform.numeric_contract import Rounds as Rounds
 from passlab.transform.pass_info import PassInfo as PassInfo
+from passlab.transform.pipeline_text import as_pass as as_pass
+from passlab.transform.pipeline_text import parse_pipeline as parse_pipeline
 from passlab.transform.registry import get_pass as get_pass
 from passlab.transform.registry import list_passes as list_passes
 from passlab.transform.registry import pass_names as pass_names
 from passlab.transform.registry import register_pass as register_pass
 from passlab.transform.registry import unregister_pass as unregister_pass
 from passlab.transform.sequential import Sequential as Sequential
-from passlab.transform.sequential import as_pass as as_pass
-from passlab.transform.sequential import parse_pipeline as parse_pipeline
 
 CombineParallelConv2d = _CombineParallelConv2d
 FoldConstantExpr = _FoldConstantExpr

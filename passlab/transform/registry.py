@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 from passlab.arguments import checked
@@ -19,6 +20,7 @@ from passlab.table import Table
 from passlab.transform.base import Pass
 from passlab.transform.pass_info import PassInfo
 
+_PLAIN = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _registered: dict[str, Any] = {}  # passes, or factories of passes
 
 
@@ -172,3 +174,32 @@ def _row(name: str, pass_: Any) -> tuple[Any, ...]:
 
 def _fields(cls: Any) -> tuple[dataclasses.Field[Any], ...]:
     return dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+
+
+def how_to_make_a_pass(value: Any) -> str | None:
+    """Return how a value that is not a pass becomes one, None for what no pass is made of."""
+    cls = value if isinstance(value, type) else type(value)
+    if isinstance(value, str):
+        return f"write `transform.get_pass({value!r})`"
+    if isinstance(value, type) and issubclass(value, Pass):
+        return f"write `{value.__name__}()`"
+    for kind in ("module", "function"):
+        if hasattr(cls, f"transform_{kind}"):
+            return f"decorate the class with `@transform.{kind}_pass(opt_level=1)`, and write `{cls.__name__}(...)`"
+    if hasattr(cls, "visit"):
+        visit = f"{cls.__name__}().visit(func)" if isinstance(value, type) else "visitor.visit(func)"
+        return f"call `{visit}` in a function with `@transform.function_pass(opt_level=1)`"
+    if isinstance(value, type):
+        return "give the class a method `transform_module(mod, ctx)`, and decorate it with `@transform.module_pass`"
+    if not isinstance(value, FunctionType):
+        return "make it a pass with `transform.module_pass` or `transform.function_pass`" if callable(value) else None
+    needed = [
+        one for one in inspect.signature(value).parameters.values() if one.default is one.empty and one.kind in _PLAIN
+    ]
+    decorator = {2: "module_pass", 3: "function_pass"}.get(len(needed))
+    if decorator:
+        return f"decorate it with `@transform.{decorator}(opt_level=1)`; if it returns a pass, call it"
+    a_pass = "a pass is `def f(mod, ctx)` with `@transform.module_pass(opt_level=1)`"
+    if not value.__name__.isidentifier():
+        return a_pass
+    return f"call it if it returns a pass: `{value.__name__}({', '.join(one.name for one in needed)})`; {a_pass}"

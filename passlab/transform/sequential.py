@@ -5,7 +5,7 @@ need types that the pass before it did not leave. Each run is a `PassRun`, which
 instruments see a tree:
 
     sequential
-      InferType          required by FuseOps: looked up by its name, and run like any other
+      InferType          required by FuseOps: looked up by its name, and run even where the context disables it
       FuseOps            its level is 0
         InferType        types the nodes that it made
       FoldConstant       its level is 2, above that of the context: reported as skipped, with the reason
@@ -26,48 +26,25 @@ instruments see a tree:
     run InferType
     skip FoldConstant for opt_level 0 < 2
 
-A pass that fails leaves the module that its pipeline had reached (`PassRun.partial`). Passes that require each other in
-a cycle are an error, and so is a required name that nobody has registered.
-
-The file ends with the pipeline language: passes by name, with options as Python literals.
-
-    InferType, FoldConstant              # separated by commas, semicolons, new lines or blanks
-    FuseOps(fuse_opt_level=2)
-    Sequential(SimplifyExpr, DeadCodeElimination, name="cleanup")
-    [FoldConstant, [InferType]]          # brackets are pipelines too
-
-Only literals are read, nothing is evaluated. `Pass.as_text` writes the language. Grammar, by recursive descent (the
-nesting is capped by `limits.pipeline_nesting`):
-
-    pipeline  = { "," | ";" | item }
-    item      = "Sequential" [ "(" pipeline [ arguments ] ")" ] | NAME [ "(" arguments ")" ] | "[" pipeline "]"
-    arguments = [ argument { "," argument } [ "," ] ]          argument = [ NAME "=" ] value
-    value     = literal | "[" values "]" | "(" values ")" | "{" { value ":" value "," } "}"
-    values    = [ value { "," value } [ "," ] ]
+As in TVM, what a required pass requires itself is not run. A pass that fails leaves the module that its pipeline had
+reached (`PassRun.partial`). Passes that require each other in a cycle are an error, and so is a required name that
+nobody has registered.
 """
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from inspect import Parameter, signature
-from types import FunctionType
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
-from passlab import limits
 from passlab.arguments import checked
-from passlab.errors import Diagnostic, ParseError, PassError, PasslabError, PassTypeError, did_you_mean
+from passlab.errors import Diagnostic, PassError, PassTypeError
 from passlab.ir.module import IRModule
-from passlab.ir.span import Source, Span
+from passlab.lazy import PIPELINE_TEXT, late
 from passlab.transform.base import Pass, PassRun
 from passlab.transform.context import PassContext
 from passlab.transform.numeric_contract import combine
 from passlab.transform.pass_info import PassInfo
-from passlab.transform.registry import find_factory, unknown_pass
-
-_PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+from passlab.transform.registry import how_to_make_a_pass
 
 
 class Sequential(Pass):
@@ -124,7 +101,8 @@ class Sequential(Pass):
 
         Raises `ParseError` or `PassError`, located in the text.
         """
-        return parse_pipeline(text, passes, source_name)
+        pipeline: Sequential = late(PIPELINE_TEXT, "parse_pipeline")(text, passes, source_name)
+        return pipeline
 
     def _run(self, run: PassRun) -> IRModule:
         context = run.context
@@ -135,8 +113,8 @@ class Sequential(Pass):
             if reason is not None:
                 _report_skipped(child, context, mod, run, reason)
                 continue
-            # Required passes run each time, and not once: what has run before says nothing of the program of now. One
-            # with nothing to do returns the same module.
+            # Required passes run every time: a pass in between may have undone their work. If there is nothing to do,
+            # they return the same module.
             for required in required_passes(child):
                 run.requiring = child
                 mod = run.partial = required(mod)
@@ -177,9 +155,14 @@ def required_passes(child: Pass) -> list[Pass]:
     if not names:
         return []
 
-    required = [pass_from_text(name, f"the required passes of `{child.info.name}`") for name in names]
+    required = [_required_pass(name, child) for name in names]
     _check_acyclic(child, required)
     return required
+
+
+def _required_pass(name: str, by: Pass) -> Pass:
+    pass_: Pass = late(PIPELINE_TEXT, "pass_from_text")(name, f"the required passes of `{by.info.name}`")
+    return pass_
 
 
 def _check_acyclic(start: Pass, required: list[Pass]) -> None:
@@ -196,7 +179,7 @@ def _check_acyclic(start: Pass, required: list[Pass]) -> None:
             stack.extend((child, path) for child in pass_.passes)
         if name not in seen:
             seen.add(name)
-            stack.extend((pass_from_text(n, f"the required passes of `{name}`"), path) for n in pass_.info.required)
+            stack.extend((_required_pass(n, pass_), path) for n in pass_.info.required)
 
 
 def _check_child(child: Any, number: int, name: str) -> Pass:
@@ -208,386 +191,6 @@ def _check_child(child: Any, number: int, name: str) -> Pass:
             f"element {number} of the pipeline `{name}` is not a pass",
             expected="Pass",
             found=actual,
-            hint=_how_to_make_a_pass(child),
+            hint=how_to_make_a_pass(child),
         )
     )
-
-
-def _how_to_make_a_pass(value: Any) -> str | None:
-    """Return how a value that is not a pass becomes one, None for what no pass is made of."""
-    cls = value if isinstance(value, type) else type(value)
-    if isinstance(value, str):
-        return f"write `transform.get_pass({value!r})`"
-    if isinstance(value, type) and issubclass(value, Pass):
-        return f"write `{value.__name__}()`"
-    for kind in ("module", "function"):
-        if hasattr(cls, f"transform_{kind}"):
-            return f"decorate the class with `@transform.{kind}_pass(opt_level=1)`, and write `{cls.__name__}(...)`"
-    if hasattr(cls, "visit"):
-        visit = f"{cls.__name__}().visit(func)" if isinstance(value, type) else "visitor.visit(func)"
-        return f"call `{visit}` in a function with `@transform.function_pass(opt_level=1)`"
-    if isinstance(value, type):
-        return "give the class a method `transform_module(mod, ctx)`, and decorate it with `@transform.module_pass`"
-    if not isinstance(value, FunctionType):
-        return "make it a pass with `transform.module_pass` or `transform.function_pass`" if callable(value) else None
-    needed = [one for one in signature(value).parameters.values() if one.default is one.empty and one.kind in _PLAIN]
-    decorator = {2: "module_pass", 3: "function_pass"}.get(len(needed))
-    if decorator:
-        return f"decorate it with `@transform.{decorator}(opt_level=1)`; if it returns a pass, call it"
-    a_pass = "a pass is `def f(mod, ctx)` with `@transform.module_pass(opt_level=1)`"
-    if not value.__name__.isidentifier():
-        return a_pass
-    return f"call it if it returns a pass: `{value.__name__}({', '.join(one.name for one in needed)})`; {a_pass}"
-
-
-# ---------------------------------------------------------------- the pipeline language
-_TOKEN = re.compile(
-    r"""(?P<blank>[\s\\]+|\#[^\n]*)
-      | (?P<name>[^\W\d][\w.]*)
-      | (?P<number>[-+]?(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][-+]?\d+)?)
-      | (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
-      | (?P<mark>[][(){}=,;:])""",
-    re.VERBOSE,
-)
-_WORDS = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan": float("nan")}
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
-_PIPELINE_OPTIONS = ("name", "opt_level", "required")
-
-
-@checked
-def parse_pipeline(text: str, passes: Mapping[str, Any] | None = None, source_name: str = "pipeline") -> Sequential:
-    """Return the pipeline that a text describes; a text that is one `Sequential(...)` is that pipeline.
-
-    `passes` maps further names to passes or classes of passes. Raises `ParseError` for syntax errors and `PassError`
-    for unknown passes and wrong options, both located in the text.
-
-    >>> transform.parse_pipeline("FoldConstant, FuseOps(fuse_opt_level=1)").as_text()
-    'Sequential(FoldConstant, FuseOps(fuse_opt_level=1))'
-    """
-    items = _Parser(text, passes, source_name).pipeline()
-    if len(items) == 1 and type(items[0]) is Sequential:
-        return items[0]
-    return Sequential(items)
-
-
-def pass_from_text(text: str, source_name: str = "pipeline") -> Pass:
-    """Return the one pass that a text such as "FuseOps(fuse_opt_level=2)" describes. Raises as `parse_pipeline`
-    does.
-    """
-    items = _Parser(text, None, source_name).pipeline()
-    if len(items) != 1:
-        raise ParseError(Diagnostic(f"{source_name}: one pass is expected", found=repr(text)))
-    return items[0]
-
-
-def context_names(names: Iterable[str], pipeline: Pass) -> list[str]:
-    """Return names that a user typed as the names by which a `PassContext` disables and requires passes.
-
-    A pass has two names, and either is accepted. Raises `PassError` for a name that neither the table nor the pipeline
-    has: in a context it would have no effect.
-    """
-    own: set[str] = set()
-    worklist = [pipeline]
-    while worklist:
-        pass_ = worklist.pop()
-        own.add(pass_.info.name)
-        worklist += pass_.passes if isinstance(pass_, Sequential) else ()
-    return [name if name in own else _context_name(name, own) for name in names]
-
-
-def _context_name(name: str, own: set[str]) -> str:
-    pass_ = find_factory(name)
-    if pass_ is None:
-        raise unknown_pass(name, own)
-    info = getattr(pass_, "info", None)
-    return info.name if isinstance(info, PassInfo) else name
-
-
-# What functions take that run passes: a pass, a text, or a list of both, in which lists may stand.
-Pipeline: TypeAlias = Pass | str | Sequence[Pass | str | Sequence[Pass | str]]
-
-
-@checked
-# recurses: lists of passes, as deep as the caller nested them
-def as_pass(value: Any, passes: Mapping[str, Any] | None = None) -> Pass:
-    """Return a pass, a text of the pipeline language, or a list of these as one pass.
-
-    >>> transform.as_pass(["FoldConstant", "FuseOps"]).as_text()
-    'Sequential(FoldConstant, FuseOps)'
-    """
-    if isinstance(value, Pass):
-        return value
-    if isinstance(value, str):
-        return parse_pipeline(value, passes)
-    if isinstance(value, (list, tuple)):
-        nested = (list, tuple)
-        elements = [_list_element(v, passes) if isinstance(v, str) else v for v in value]
-        return Sequential([as_pass(v, passes) if isinstance(v, nested) else v for v in elements])
-    return Sequential([value])  # raises an error with the valid types if `value` is not a pass
-
-
-def _list_element(text: str, passes: Mapping[str, Any] | None) -> Pass:
-    """Return an element of a list as a pass: a text with one pass is that pass, not a pipeline of one."""
-    items = _Parser(text, passes, "pipeline").pipeline()
-    return items[0] if len(items) == 1 else Sequential(items)
-
-
-def _is_pass_or_class(value: Any) -> bool:
-    return isinstance(value, Pass) or (isinstance(value, type) and issubclass(value, Pass))
-
-
-class _Parser:
-    """Parses one text. `tokens` are (kind, text, start), ending in ("end", "", length)."""
-
-    def __init__(self, text: str, passes: Mapping[str, Any] | None, source_name: str) -> None:
-        limits.check("text_bytes", len(text), "the pipeline")
-        self.source = Source(source_name, text)
-        self.passes = passes or {}
-        self.at = 0
-        self.depth = 0
-        self.tokens = self._tokens(text)
-
-    def _tokens(self, text: str) -> list[tuple[str, str, int]]:
-        tokens: list[tuple[str, str, int]] = []
-        at = 0
-        while at < len(text):
-            match = _TOKEN.match(text, at)
-            if match is None:
-                quote = text[at] in "\"'"
-                raise self.error(
-                    "a string without its closing quote" if quote else f"unexpected `{text[at]}`", at, at + 1
-                )
-            if match.lastgroup != "blank":
-                tokens.append((str(match.lastgroup), match.group(), at))
-            at = match.end()
-        tokens.append(("end", "", at))
-        return tokens
-
-    # ------------------------------------------------------------ tokens
-    def span(self, start: int, end: int) -> Span:
-        return Span(self.source, start, end)
-
-    def error(self, message: str, start: int, end: int, **more: Any) -> ParseError:
-        return ParseError(Diagnostic(message, self.span(start, end), **more))
-
-    def syntax_error(self, expected: str) -> ParseError:
-        _, text, start = self.tokens[self.at]
-        return self.error(
-            "this is not a pipeline",
-            start,
-            start + max(1, len(text)),
-            expected=expected,
-            found=f"`{text}`" if text else "the end",
-        )
-
-    def next_is(self, *marks: str) -> bool:
-        kind, text, _ = self.tokens[self.at]
-        return kind == "mark" and text in marks
-
-    def accept(self, *marks: str) -> bool:
-        if self.next_is(*marks):
-            self.at += 1
-            return True
-        return False
-
-    def open(self) -> str:
-        """Consume an opening bracket and return the matching closing one."""
-        self.depth += 1
-        limits.check("pipeline_nesting", self.depth, "the nesting of the pipeline")
-        closing = _CLOSING[self.tokens[self.at][1]]
-        self.at += 1
-        return closing
-
-    def close(self, closing: str) -> None:
-        if not self.accept(closing):
-            raise self.syntax_error(f"`,` or `{closing}`")
-        self.depth -= 1
-
-    # ------------------------------------------------------------ passes
-    def pipeline(self) -> list[Pass]:
-        """Read the whole text."""
-        items = self.items()
-        if self.tokens[self.at][0] != "end":
-            raise self.syntax_error("a pass")
-        return items
-
-    # recurses: at most limits.pipeline_nesting levels
-    def items(self) -> list[Pass]:
-        passes: list[Pass] = []
-        while True:
-            while self.accept(",", ";"):
-                pass
-            if self.tokens[self.at][0] == "name" and self.tokens[self.at + 1][1] != "=":
-                passes.append(self.item())
-            elif self.next_is("["):
-                closing = self.open()
-                passes.append(Sequential(self.items()))
-                self.close(closing)
-            else:
-                return passes
-
-    def item(self) -> Pass:
-        _, name, start = self.tokens[self.at]
-        self.at += 1
-        if name.rpartition(".")[2] == "Sequential":
-            return self.sequential(start)
-        factory = self.factory(name, start)
-        positional: list[Any] = []
-        named: dict[str, Any] = {}
-        spans: dict[str, Span] = {}
-        if self.next_is("("):
-            closing = self.open()
-            self.arguments(positional, named, spans)
-            self.close(closing)
-        if isinstance(factory, Pass):
-            if positional or named:
-                raise self.error(f"`{name}` is a finished pass and takes no options", start, start + len(name))
-            return factory
-        try:
-            pass_ = factory(*positional, **named)
-        except PasslabError as error:
-            raise self.locate_error(error, start, spans) from None
-        except (TypeError, ValueError) as error:
-            raise self.locate_error(ParseError(Diagnostic(f"{name}: {error}")), start, spans) from None
-        if not isinstance(pass_, Pass):
-            raise self.error(
-                f"`{name}` did not return a pass", start, start + len(name), expected="Pass", found=type(pass_).__name__
-            )
-        return pass_
-
-    def factory(self, name: str, start: int) -> Any:
-        """Return the pass, or its factory. A name that the caller passes in must be a pass or a class of passes."""
-        result = self.passes.get(name)
-        if _is_pass_or_class(result):
-            return result
-        factory = find_factory(name)
-        if factory is not None:
-            return factory
-        span = self.span(start, start + len(name))
-        if name in self.passes:
-            kind = result.__name__ if isinstance(result, type) else type(result).__name__
-            raise ParseError(
-                Diagnostic(
-                    f"`{name}` is not a pass",
-                    span,
-                    expected="Pass",
-                    found=kind,
-                    hint=_how_to_make_a_pass(result),
-                )
-            )
-        raise unknown_pass(name, [*(n for n, v in self.passes.items() if _is_pass_or_class(v)), "Sequential"], span)
-
-    def sequential(self, start: int) -> Sequential:
-        """Read the arguments of `Sequential`: passes, or one list of them, then options of the pipeline."""
-        if not self.next_is("("):
-            return Sequential()
-        closing = self.open()
-        list_items: list[Pass] | None = None
-        if self.next_is("["):
-            bracket = self.open()
-            list_items = self.items()
-            self.close(bracket)
-            self.accept(",")
-        items = self.items()
-        if list_items is not None:
-            items = [Sequential(list_items), *items] if items else list_items
-        named: dict[str, Any] = {}
-        spans: dict[str, Span] = {}
-        self.arguments(None, named, spans)
-        self.close(closing)
-        for key in named:
-            if key not in _PIPELINE_OPTIONS:
-                hint = did_you_mean(key, _PIPELINE_OPTIONS) or f"its options are {', '.join(_PIPELINE_OPTIONS)}"
-                raise ParseError(Diagnostic(f"Sequential has no option `{key}`", spans[key], hint=hint))
-        try:
-            return Sequential(items, **named)
-        except PasslabError as error:
-            raise self.locate_error(error, start, spans) from None
-
-    def locate_error(self, error: PasslabError, start: int, spans: dict[str, Span]) -> PasslabError:
-        """Return an error from creating a pass, located at the option it names, or else at the whole item."""
-        whole = self.span(start, self.tokens[self.at - 1][2] + len(self.tokens[self.at - 1][1]))
-
-        def locate(finding: Diagnostic) -> Diagnostic:
-            if finding.place is not None:
-                return finding
-            candidates = [span for key, span in spans.items() if f"`{key}`" in finding.message]
-            return replace(finding, place=candidates[0] if candidates else whole)
-
-        return type(error)(*map(locate, error.diagnostics))
-
-    # ------------------------------------------------------------ options
-    def arguments(self, positional: list[Any] | None, named: dict[str, Any], spans: dict[str, Span]) -> None:
-        """Read `value` and `key=value` up to a closing bracket; `positional` is None where only keys are allowed."""
-        while not self.next_is(")"):
-            kind, text, start = self.tokens[self.at]
-            if kind == "name" and self.tokens[self.at + 1][1] == "=":
-                if text in named:
-                    raise self.error(f"the option `{text}` is given twice", start, start + len(text))
-                self.at += 2
-                named[text] = self.value()
-                spans[text] = self.span(start, self._end())
-            elif positional is None or named:
-                raise self.syntax_error("an option, as in `name=value`")
-            else:
-                positional.append(self.value())
-            if not self.accept(","):
-                return
-
-    def _end(self) -> int:
-        _, text, start = self.tokens[self.at - 1]
-        return start + len(text)
-
-    # recurses: at most limits.pipeline_nesting levels
-    def value(self) -> object:
-        """Read one Python literal."""
-        kind, text, start = self.tokens[self.at]
-        if kind == "mark" and text in _CLOSING:
-            return self.mapping() if text == "{" else self.sequence()
-        if kind in ("number", "string"):
-            self.at += 1
-            try:
-                return ast.literal_eval(text)
-            except (SyntaxError, ValueError) as error:
-                raise self.error(f"this {kind} cannot be read: {error}", start, start + len(text)) from None
-        if kind == "name" and text in _WORDS:
-            self.at += 1
-            return _WORDS[text]
-        if kind == "name":
-            raise self.error(
-                f"`{text}` is not a literal",
-                start,
-                start + len(text),
-                hint="options are numbers, strings, True, False, None, and lists, tuples and dicts of these",
-            )
-        raise self.syntax_error("a value")
-
-    def sequence(self) -> object:
-        closing = self.open()
-        values: list[Any] = []
-        comma = False
-        while not self.next_is(closing):
-            values.append(self.value())
-            comma = self.accept(",")
-            if not comma:
-                break
-        self.close(closing)
-        if closing == "]":
-            return values
-        return tuple(values) if comma or len(values) != 1 else values[0]
-
-    def mapping(self) -> dict[Any, Any]:
-        closing = self.open()
-        values: dict[Any, Any] = {}
-        while not self.next_is(closing):
-            _, text, start = self.tokens[self.at]
-            key = self.value()
-            if isinstance(key, (list, dict)):
-                raise self.error("a list or dict cannot be a key", start, start + len(text))
-            if not self.accept(":"):
-                raise self.syntax_error("`:`")
-            values[key] = self.value()
-            if not self.accept(","):
-                break
-        self.close(closing)
-        return values

@@ -28,7 +28,7 @@ from passlab.vm.kernels.scalars import as_array
 from passlab.vm.objects import Allocator
 from passlab.vm.run_state import State
 from passlab.vm.running.compiled_engine import CompiledEngine
-from passlab.vm.running.function_source import Call, OutOfFuel
+from passlab.vm.running.function_source import NextCall, OutOfFuel
 from passlab.vm.semantics import Environment, check_count
 
 Observer = Callable[[Instruction, Sequence[Any], float], None]
@@ -77,7 +77,7 @@ class Machine:
         check_count(self.exe.functions[func_index], args)
         self.frames, self.result, self.executed = [], None, 0
         self.state.begin()
-        first = Call(func_index, tuple(args))
+        first = NextCall(func_index, tuple(args))
         self._execute(lambda most: self._run_compiled(most, first), limits.current().instructions)
         return self._final_result()
 
@@ -184,7 +184,7 @@ class Machine:
             frame.pc += 1
 
     # ------------------------------------------------------------ compiled functions
-    def _run_compiled(self, most: int, first: Call | None = None) -> None:
+    def _run_compiled(self, most: int, first: NextCall | None = None) -> None:
         """Run compiled functions until the fuel does not last for a basic block, then single instructions.
 
         They begin with a call, or go on from the frames.

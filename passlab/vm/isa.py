@@ -1,7 +1,8 @@
 """The instruction table: operands, semantics and control flow of every instruction, declared once.
 
 Three engines (stepping, compiled, tracing) agree on an instruction. How? They, the verifier, the files, the listing and the
-debugger read this table. A new instruction is a number in `Opcode` and an entry here; only what emits it is elsewhere:
+debugger read this table. A new instruction is a number in `Opcode` and an entry here. Elsewhere stands what emits it;
+optimizations and a few checks name opcodes as well:
 
     declare(opcode, mnemonic, operands, listing, sentence, code, flow, effect)
                                  |         |                |
@@ -86,12 +87,12 @@ ISA: dict[int, InstructionSpec] = {
         declare(Opcode.INVOKE_CLOSURE, "invoke_closure", "closure:reg n:count(args) dst:reg! args:reg*", "{dst} {closure}({args})",
                 "Call a closure on its captured objects followed by args.",
                 "callee({functions}, {closure}, ({args}))", Flow.CALL,
-                functions=lambda machine, i: machine.exe.functions),
+                functions=lambda env, i: env.exe.functions),
         declare(Opcode.INVOKE_PACKED, "invoke_packed", "packed:index arity:count(args) outputs:int args:reg*",
                 "PackedFunc[{packed}] (in: {inputs}, out: {results})",
                 "Run a kernel that reads its inputs and writes into its last `outputs` registers' tensors; tuples count by their fields.",
                 "{kernel}([{inputs:tensor}], [{results}])", effect=Effect.KERNEL,
-                kernel=lambda machine, i: machine.exe.kernels[i.packed].runner(i.outputs)),
+                kernel=lambda env, i: env.exe.kernels[i.packed].runner(i.outputs)),
         declare(Opcode.ALLOC_TENSOR, "alloc_tensor", "storage:reg offset:reg dtype:dtype ndim:count(shape) dst:reg! shape:int*",
                 "{dst} {storage} {offset} [{shape}] {dtype}",
                 "Let dst be a tensor of constant shape inside a storage, from a byte offset held in a register.",
@@ -104,7 +105,7 @@ ISA: dict[int, InstructionSpec] = {
                 "Let dst be a data value of the given tag; tuples have tag 0.",
                 # The tag 0 means a tuple, which is Python's; no constructor has it (see `constructor_tag`).
                 lambda i: "{dst} = ADTValue({constructor}, ({fields:array}))" if i.tag else "{dst} = ({fields:array})",
-                effect=Effect.OBJECT, constructor=lambda machine, i: machine.constructor(i.tag)),
+                effect=Effect.OBJECT, constructor=lambda env, i: env.constructor(i.tag)),
         declare(Opcode.ALLOC_CLOSURE, "alloc_closure", "func:index n:count(captured) dst:reg! captured:reg*", "{dst} VMFunc[{func}]({captured})",
                 "Let dst be a closure of a function over the captured objects.",
                 "{dst} = VMClosure({func}, ({captured:array}))", effect=Effect.OBJECT),
@@ -117,7 +118,7 @@ ISA: dict[int, InstructionSpec] = {
                 "equal({test}, {target})", Flow.TEST),
         declare(Opcode.LOAD_CONST, "load_const", "const:index device:index dst:reg!", "{dst} Const[{const}] {device}",
                 "Let dst be a constant of the pool, on its device.",
-                "{dst} = {constant}", constant=lambda machine, i: machine.exe.constants[i.const]),
+                "{dst} = {constant}", constant=lambda env, i: env.exe.constants[i.const]),
         declare(Opcode.GOTO, "goto", "offset:offset", "{offset}",
                 "Jump by offset.",
                 flow=Flow.JUMP),
@@ -129,12 +130,12 @@ ISA: dict[int, InstructionSpec] = {
                 "{dst} = {value}", effect=Effect.NUMBER),
         declare(Opcode.FATAL, "fatal", "", "",
                 "Stop: no arm of a match fits.",
-                "raise no_arm({node})", Flow.STOP, node=lambda machine, i: i.node),
+                "raise no_arm({node})", Flow.STOP, node=lambda env, i: i.node),
         declare(Opcode.ALLOC_STORAGE, "alloc_storage", "size:reg alignment:int dtype:dtype device:index ndim:count(shape) dst:reg! shape:int*",
                 "{dst} {size} {alignment} {dtype} {device}",
                 "Let dst be a new storage of the number of bytes held in size.",
                 "{dst} = {new}(int({size}), {device})", effect=Effect.STORAGE,
-                new=lambda machine, i: machine.storage(i.device)),
+                new=lambda env, i: env.storage(i.device)),
         declare(Opcode.SHAPE_OF, "shape_of", "tensor:reg dst:reg!", "{dst} {tensor}",
                 "Let dst be the shape of a tensor, as int64.",
                 "{dst} = shape_of({tensor})", effect=Effect.TENSOR),
@@ -146,7 +147,7 @@ ISA: dict[int, InstructionSpec] = {
         declare(Opcode.DEVICE_COPY, "device_copy", "src:reg src_device:index dst_device:index dst:reg!", "{dst} {src} {dst_device} {src_device}",
                 "Let dst be a copy on another device.",
                 "{dst} = {copy}({src:tensor})", effect=Effect.TENSOR,
-                copy=lambda machine, i: machine.exe.copier(i.src_device, i.dst_device)),
+                copy=lambda env, i: env.exe.copier(i.src_device, i.dst_device)),
         declare(Opcode.KILL_REGISTER, "kill_register", "dst:reg!", "{dst}",
                 "Forget the object in dst.",
                 "{dst} = None"),

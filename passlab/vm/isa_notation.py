@@ -18,7 +18,8 @@ engine replaces by its texts for registers (see `semantics`). In it
     {x:shape}   the numbers in a register's tensor, as a tuple
     {dst}       the register that is written: exactly one, except for control flow and kernels
     {shape}     numbers and lists of numbers as they are, a dtype as NumPy's
-    {name}      the result of the entry's function of that name, on the machine and the instruction
+    {name}      the result of the entry's function of that name, on the `Environment` and the instruction
+    {inputs}    the arguments of a kernel call without its last `outputs`, which are {results}
 
 and nothing else but Python and the names of `semantics.NAMES`.
 """

@@ -60,6 +60,8 @@ UPWARD: dict[tuple[str, str], str] = {
 WITHIN = {
     ("passlab.transform.context", "passlab.transform.registry"): "a pass that runs in a context is also looked up",
     ("passlab.debugger.trace", "passlab.debugger.debugger"): "fork.debugger()",
+    ("passlab.ir.expr", "passlab.ir.adt"): "a match has clauses, which are made of expressions",
+    ("passlab.transform.sequential", "passlab.transform.pipeline_text"): "a pass names those that it requires",
     ("passlab.executor.create", "passlab.executor.onnx_executor"): "an executor of an optional package",
 }
 TABLES = ("lazy_module", "module_alias", "alias_package")  # what makes names of strings

@@ -136,6 +136,30 @@ def test_types_are_graphs_and_unify_as_such():
     assert solver.resolve(unify(solver, weak, right)) is right
 
 
+class Answers:
+    """A relation on one unknown that answers its attempts as it is told."""
+
+    queued, place = False, None
+
+    def __init__(self, unknown, answers):
+        self.mentions, self.answers = [unknown], iter(answers)
+
+    def attempt(self):
+        return next(self.answers)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=6))
+def test_relations_wait_as_their_last_attempt_says(answers):
+    solver = Solver(exact=True)
+    unknown = solver.fresh_as(TensorType((2,)))
+    relation = Answers(unknown, answers)
+    solver.add(relation)
+    for weaker_size in range(len(answers) - 1):
+        solver.weaken(solver.root(unknown), TensorType((weaker_size, ANY)))
+        solver.solve()
+    assert solver.waiting_relations() == ([] if answers[-1] else [relation])
+
+
 def test_a_deep_type_is_no_deeper_than_any_other():
     solver = Solver()
     left, right = solver.fresh(), TensorType((2,))

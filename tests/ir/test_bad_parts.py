@@ -55,6 +55,41 @@ def test_only_diagnostics_refuse_what_is_no_part_of_a_program(place: str, bad: A
         MAKERS[place](bad)
 
 
+TYPE = relay.TensorType(())
+PATTERN = relay.PatternWildcard()
+CLAUSE = relay.Clause(PATTERN, VAR)
+KINDS = {"expression": VAR, "type": TYPE, "pattern": PATTERN, "clause": CLAUSE}  # one object of each kind of part
+PLACES: dict[str, tuple[str, Callable[[Any], Any]]] = {  # the kind that belongs there, and who puts a part there
+    "clauses": ("clause", lambda part: relay.Match(VAR, [part])),
+    "data": ("expression", lambda part: relay.Match(part, [CLAUSE])),
+    "arm": ("expression", lambda part: relay.Clause(PATTERN, part)),
+    "left side": ("pattern", lambda part: relay.Clause(part, VAR)),
+    "patterns": ("pattern", lambda part: relay.PatternTuple([part])),
+    "fields": ("expression", lambda part: relay.Tuple([part])),
+    "argument": ("expression", lambda part: relay.Call(VAR, [part])),
+    "type argument": ("type", lambda part: relay.Call(VAR, [VAR], None, [part])),
+    "parameters": ("expression", lambda part: relay.Function([part], VAR)),
+    "body": ("expression", lambda part: relay.Function([VAR], part)),
+    "result": ("type", lambda part: relay.Function([VAR], VAR, part)),
+    "fields of a type": ("type", lambda part: relay.TupleType([part])),
+    "arguments of a type": ("type", lambda part: relay.FuncType([part], TYPE)),
+    "value of a let": ("expression", lambda part: relay.Let(VAR, part, VAR)),
+    "condition": ("expression", lambda part: relay.If(part, VAR, VAR)),
+    "reference": ("expression", lambda part: relay.RefRead(part)),
+}
+
+
+@each("place", PLACES)
+@each("kind", KINDS)
+def test_each_place_takes_one_kind_of_part(place: str, kind: str):
+    right, put = PLACES[place]
+    if kind == right:
+        put(KINDS[kind])
+    else:
+        with pytest.raises(PasslabError):
+            put(KINDS[kind])
+
+
 def test_an_attribute_has_any_name_that_is_a_string():
     names = ("self", "key", "a b", "")
     function = FUNCTION.with_attrs(dict.fromkeys(names, 1))

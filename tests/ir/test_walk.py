@@ -138,6 +138,9 @@ def test_enter_keeps_parts_as_they_are() -> None:
     rewritten_expr = rewrite(root, lambda pre, post: y if pre is x else post, enter=lambda node: node is not f)
     assert rewritten_expr.fields[0] is f
     assert rewritten_expr.fields[1].args[0] is y
+    inside, order = (lambda node: node is not f), post_order(root, enter=lambda node: node is not f)
+    given = rewrite(root, lambda pre, post: y if type(pre) is Function else post, enter=inside, order=order)
+    assert given is root, "a node that is not entered stays, also where the order is given"
 
 
 def test_new_nodes_take_the_place_of_old_ones() -> None:

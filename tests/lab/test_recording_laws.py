@@ -20,8 +20,8 @@ from passlab.ir.walk import post_order, rewrite
 from passlab.lab.recordings.provenance import Origin
 from passlab.testing import densenet, lstm, mlp, programs, resnet, squeezenet
 from passlab.transform import PassContext
+from passlab.transform.pipeline_text import as_pass
 from passlab.transform.registry import get_pass, pass_names
-from passlab.transform.sequential import as_pass
 from tests.each import each
 
 # They compute numbers, which may equal one that was there.

@@ -199,7 +199,7 @@ def test_products_infer_and_refuse():
     assert "cannot multiply" in str(refused("nn.dense", T(2, 3), T(4, 5), units=None))
     assert "units is 7" in str(refused("nn.dense", T(2, 3), T(4, 3), units=7))
     assert "must have two dimensions" in str(refused("nn.dense", T(2, 3), T(3), units=None))
-    assert "at least one dimension" in str(refused("nn.dense", T(), T(4, 3), units=None))
+    assert "data has too few dimensions" in str(refused("nn.dense", T(), T(4, 3), units=None))
     assert "units must not be negative" in str(refused("nn.dense", T(2, 3), unknown(), units=-1))
     assert "cannot multiply" in str(refused("nn.matmul", T(2, 3), T(4, 5), units=None))
     assert "cannot multiply" in str(refused("nn.batch_matmul", T(1, 2, 3), T(1, 4, 5)))

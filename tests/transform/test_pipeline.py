@@ -64,7 +64,7 @@ def test_what_texts_mean(text, expected):
     ("text", "value"),
     [
         ("3", 3), ("-2.5e3", -2500.0), ("+1", 1), ("1_000", 1000), ("'a#b'", "a#b"), (r'"a\n\"b"', 'a\n"b'),
-        ("True", True), ("None", None), ("inf", float("inf")), ("[1, [2], ()]", [1, [2], ()]), ("(1,)", (1,)),
+        ("True", True), ("None", None), ("inf", float("inf")), ("-inf", -float("inf")), ("[1, [2], ()]", [1, [2], ()]), ("(1,)", (1,)),
         ("(1)", 1), ("(1, 2)", (1, 2)), ("{'nn.conv2d': ['NHWC', 'default'], }", {"nn.conv2d": ["NHWC", "default"]}),
         ("{}", {}), ("[]", []),
     ],

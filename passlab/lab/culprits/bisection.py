@@ -47,7 +47,7 @@ from passlab.oracle.validation import DEFAULT_CONTRACT, Check, check_contract, e
 from passlab.rewriting.let_removal import remove_lets
 from passlab.table import Table, Tabular
 from passlab.transform.numeric_contract import NumericContract
-from passlab.transform.sequential import Pipeline, as_pass
+from passlab.transform.pipeline_text import Pipeline, as_pass
 
 if TYPE_CHECKING:
     from passlab.lab.reducer.reduction import Reduction

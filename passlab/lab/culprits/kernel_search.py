@@ -147,7 +147,7 @@ def _checked_call(ev: Any, node: Call, act: Activation) -> Waits:
     waits = STEPS[Call](ev, node, act)
     # With waits the operands are not complete: the step is tried again later, and checked then.
     if not waits and isinstance(node.op, Op) and node in act.values:
-        ev.check(node, [act.home(arg).values[arg] for arg in node.args], act.values[node])
+        ev.check(node, [act.owner_of(arg).values[arg] for arg in node.args], act.values[node])
     return waits
 
 

@@ -51,7 +51,8 @@ from passlab.testing.programs import generate
 from passlab.testing.programs.registry import Template, operator_names, templates
 from passlab.transform.base import Pass
 from passlab.transform.numeric_contract import NumericContract
-from passlab.transform.sequential import Sequential, as_pass
+from passlab.transform.pipeline_text import as_pass
+from passlab.transform.sequential import Sequential
 
 Source = Callable[["ProgramSource", random.Random, int], "IRModule | None"]
 

@@ -42,7 +42,7 @@ from passlab.steps import Steps
 from passlab.table import Table
 from passlab.transform.base import Pass
 from passlab.transform.context import PassContext
-from passlab.transform.sequential import Pipeline, as_pass
+from passlab.transform.pipeline_text import Pipeline, as_pass
 
 if TYPE_CHECKING:
     import pandas as pd

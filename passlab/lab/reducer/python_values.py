@@ -33,7 +33,8 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.lab.reducer.definitions import Written, cells_of, functions_of, names_read, written
 from passlab.transform.base import FunctionPass, Pass
-from passlab.transform.sequential import Sequential, as_pass
+from passlab.transform.pipeline_text import as_pass
+from passlab.transform.sequential import Sequential
 
 LITERAL = 64  # elements up to which an array is written as a list
 LARGEST = 1 << 20  # bytes of an array that is written at all

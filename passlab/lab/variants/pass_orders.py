@@ -26,7 +26,7 @@ from passlab.oracle.deadline import check_seconds
 from passlab.table import Table, Tabular
 from passlab.text.parser import parse
 from passlab.transform.base import Pass
-from passlab.transform.sequential import Pipeline, as_pass
+from passlab.transform.pipeline_text import Pipeline, as_pass
 
 MOST_PROGRAMS = 200  # that `orders` visits by default
 FAILS = "fails: "

@@ -20,8 +20,9 @@ from passlab.lab.recordings.comparison import Comparison, compare
 from passlab.lab.recordings.recording import Recording, copy_of, record_alone
 from passlab.transform.base import Pass
 from passlab.transform.decorators import wraps_function
+from passlab.transform.pipeline_text import as_pass
 from passlab.transform.registry import find_factory
-from passlab.transform.sequential import Sequential, as_pass
+from passlab.transform.sequential import Sequential
 
 MOST_TIMES = 1000
 Which = int | str  # a pass of the pipeline: its number, counted from 1, or its name, for the first of that name

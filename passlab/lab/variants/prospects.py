@@ -23,8 +23,9 @@ from passlab.ir.types import TensorType
 from passlab.table import Table
 from passlab.transform.base import Pass
 from passlab.transform.context import PassContext
+from passlab.transform.pipeline_text import as_pass
 from passlab.transform.registry import get_pass, pass_names
-from passlab.transform.sequential import Sequential, as_pass
+from passlab.transform.sequential import Sequential
 
 HIGHEST = 4  # the level at which every pass inside another one runs
 _log = logging.getLogger("passlab")

@@ -35,7 +35,8 @@ from passlab.table import Table
 from passlab.text.parser import parse
 from passlab.transform.base import Pass
 from passlab.transform.numeric_contract import NumericContract, combine
-from passlab.transform.sequential import Sequential, as_pass
+from passlab.transform.pipeline_text import as_pass
+from passlab.transform.sequential import Sequential
 
 CHANGES = ("skipped", "repeated", "moved")  # moved behind the next one
 

@@ -112,7 +112,7 @@ def _declare_pool_grad(mean: bool) -> Op:
         relation=partial(_pool_grad_type, name),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         level=2,
-        warns=True,
+        silenced=True,
         python=Python(
             _POOL_SIGNATURE + ", count_include_pad=False" * mean,
             names={"out_grad": "grad"},
@@ -194,7 +194,7 @@ _COLUMN_BYTES = 2 << 20  # patches of so many samples are multiplied at once
     relation=_backward_weight_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=2,
-    warns=True,
+    silenced=True,
     python=Python(
         "grad, data, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, channels=None, "
         "kernel_size=None, grad_layout='NCHW', data_layout='NCHW', kernel_layout='OIHW', "

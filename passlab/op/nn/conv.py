@@ -225,7 +225,7 @@ def convolution(name: str, kernel: Callable[..., Array], **facts: Any) -> Op:
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         precision=Precision.ALWAYS,
         level=2,
-        warns=True,
+        silenced=True,
         **facts,
     )(kernel)
 

@@ -60,7 +60,7 @@ def _correlation_type(attrs: Attrs, data1: TensorType, data2: TensorType) -> Typ
     relation=_correlation_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=2,
-    warns=True,
+    silenced=True,
     python=Python(
         "data1, data2, kernel_size, max_displacement, stride1, stride2, padding, is_multiply, layout",
         padding=on_axes(2),

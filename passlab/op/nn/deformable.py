@@ -126,7 +126,7 @@ def _columns(image: Array, offset: Any, kernel: tuple[int, int], attrs: Attrs, b
     relation=_deformable_conv2d_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=5,
-    warns=True,
+    silenced=True,
     python=Python(
         **window_parameters(2),
     ),

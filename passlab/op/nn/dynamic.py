@@ -87,7 +87,7 @@ def _upsampling_shape(attrs: Attrs, data: Array, *scales: Any) -> Type:
     shape_function=_upsampling_shape,
     pattern=OpPattern.INJECTIVE,
     level=2,
-    warns=True,
+    silenced=True,
     shapes="data (N, C, H, W), scale_h, scale_w () -> (N, C, H scale_h, W scale_w)",
     source="image.resize2d",
     edge_cases=("dyn.nn.upsampling(%x: (1, 2, 2, 3), %h: () float32 = 2, %w: () float32 = 2, scale_h=0f, scale_w=0f)",),
@@ -107,7 +107,7 @@ def upsampling(attrs: Attrs, data: Array, scale_h: Array, scale_w: Array, *, out
     shape_function=_upsampling_shape,
     pattern=OpPattern.INJECTIVE,
     level=2,
-    warns=True,
+    silenced=True,
     shapes="data (N, C, D, H, W), three scales () -> (N, C, D scale_d, H scale_h, W scale_w)",
     source="image.resize3d",
     edge_cases=(

@@ -8,7 +8,7 @@ What does a compiler need to know of an operator? Here `nn.matmul` says it all, 
         pattern=...      how it fuses with its neighbours
         gradient=...     the derivative, as Relay
         precision=...    what ToMixedPrecision does with it
-        warns=...        whether NumPy's warnings about numbers are silenced
+        silenced=...     NumPy's warnings about overflow and NaN are off in the kernel
         edge_cases=...   calls with which every law and executor is tried
         level=..., shapes=..., source=..., example=...)    what the manual says of it
     def matmul(attrs, tensor_a, tensor_b, *, out):  the kernel, in NumPy; `out` is memory that the result may use
@@ -70,27 +70,45 @@ def check_units(name: str, units: int | None) -> None:
 
 
 def _matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    a, b = tensor(types, 0, "tensor_a"), tensor(types, 1, "tensor_b")  # None: the type is not known yet
+    factors = ("tensor_a", "tensor_b")
+    return _layer_type("nn.matmul", factors, types, attrs, reporter, attrs.transpose_a, attrs.transpose_b)
+
+
+def _layer_type(
+    name: str,
+    factors: tuple[str, str],
+    types: Sequence[Type],
+    attrs: Attrs,
+    reporter: Reporter,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+) -> Type | None:
+    """Return the type of a product (..., m, k) by (k, n), whose second factor may follow from `units`."""
+    first, second = factors
+    a, b = tensor(types, 0, first), tensor(types, 1, second)  # None: the type is not known yet
     if a is None:
         return None  # wait
-    check_units("nn.matmul", attrs.units)
-    if not a.shape or (attrs.transpose_a and len(a.shape) < 2):
-        raise RelationError(Diagnostic("nn.matmul: tensor_a has too few dimensions", found=str(a)), 0)
+    check_units(name, attrs.units)
+    if not a.shape or (transpose_a and len(a.shape) < 2):
+        raise RelationError(Diagnostic(f"{name}: {first} has too few dimensions", found=str(a)), 0)
     shape = list(a.shape)
-    if attrs.transpose_a:
+    if transpose_a:
         shape[-1], shape[-2] = shape[-2], shape[-1]
     if b is None:
         if attrs.units is None:
             return None
         # A layer is written with its units and a weight without a type: the weight's type follows.
-        b = TensorType((attrs.units, shape[-1]) if attrs.transpose_b else (shape[-1], attrs.units), a.dtype)
+        b = TensorType((attrs.units, shape[-1]) if transpose_b else (shape[-1], attrs.units), a.dtype)
         reporter.assign(1, b)
     if len(b.shape) != 2:
-        raise RelationError(Diagnostic("nn.matmul: tensor_b must have two dimensions", found=str(b)), 1)
-    units, inner = b.shape if attrs.transpose_b else (b.shape[1], b.shape[0])
-    check_inner("nn.matmul", a, b, shape[-1], inner)
+        raise RelationError(Diagnostic(f"{name}: {second} must have two dimensions", found=str(b)), 1)
+    units, inner = b.shape if transpose_b else (b.shape[1], b.shape[0])
+    check_inner(name, a, b, shape[-1], inner)
     if attrs.units is not None and isinstance(units, int) and units != attrs.units:
-        raise RelationError(Diagnostic(f"nn.matmul: units is {attrs.units} and tensor_b has {units}"), 1)
+        raise RelationError(
+            Diagnostic(f"{name}: units is {attrs.units}, and by the shape of {second} it is {units}"), 1
+        )
+    # As in Relay, the dtypes may differ: the result has the first.
     return TensorType((*shape[:-1], units if attrs.units is None else attrs.units), attrs.out_dtype or a.dtype)
 
 
@@ -115,7 +133,7 @@ def _product(attrs: Attrs, a: Array, b: Array, out: Array | None) -> Array:
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     precision=Precision.ALWAYS,
     level=1,
-    warns=True,
+    silenced=True,
     gradient=gradients.matmul,
     shapes="(..., m, k), (k, n) -> (..., m, n)",
     source="a matrix product in BLAS",
@@ -161,7 +179,7 @@ def _batch_matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
     relation=_batch_matmul_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     precision=Precision.ALWAYS,
-    warns=True,
+    silenced=True,
     # In Relay the Python function transposes the second factor unless told otherwise; the text does not.
     python=Python("tensor_a, tensor_b, out_dtype='', transpose_a=False, transpose_b=True"),
     gradient=gradients.batch_matmul,
@@ -180,25 +198,7 @@ def batch_matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array |
 
 # ---------------------------------------------------------------- dense
 def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
-    if data is None:
-        return None
-    if not data.shape:
-        raise RelationError(Diagnostic("data must have at least one dimension", found=str(data)), 0)
-    units = attrs.units
-    check_units("nn.dense", units)
-    if weight is None:
-        if units is None:
-            return None
-        weight = TensorType((units, data.shape[-1]), data.dtype)
-        reporter.assign(1, weight)
-    if len(weight.shape) != 2:
-        raise RelationError(Diagnostic("weight must have two dimensions", found=str(weight)), 1)
-    check_inner("nn.dense", data, weight, data.shape[-1], weight.shape[1])
-    rows = weight.shape[0]
-    if units is not None and isinstance(rows, int) and units != rows:
-        raise RelationError(Diagnostic(f"units is {units} and the weight has {rows} rows"), 1)
-    return TensorType((*data.shape[:-1], units if units is not None else rows), attrs.out_dtype or data.dtype)
+    return _layer_type("nn.dense", ("data", "weight"), types, attrs, reporter, transpose_b=True)
 
 
 @operator(
@@ -213,7 +213,7 @@ def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     precision=Precision.ALWAYS,
     level=1,
-    warns=True,
+    silenced=True,
     gradient=gradients.dense,
     shapes="data (..., k), weight (units, k) -> (..., units)",
     source="a matrix product in BLAS",

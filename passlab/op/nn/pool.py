@@ -234,7 +234,7 @@ def _declare_pool(rank: int, mean: bool) -> Op:
         layout=layout_rules.OneLayout(split=True),
         precision=Precision.FOLLOW,
         level=2,
-        warns=True,
+        silenced=True,
         python=_pool_signature(rank, mean),
         gradient=_GRADIENTS[rank](f"nn.{'avg' if mean else 'max'}_pool2d"),
         shapes=pool_shapes(rank),
@@ -295,7 +295,7 @@ def _declare_global(name: str, kernel: Callable[..., Any], precision: Precision,
         layout=layout_rules.OneLayout(split=True),
         precision=precision,
         level=2,
-        warns=True,
+        silenced=True,
         shapes="(N, C, H, W) -> (N, C, 1, 1)",
         edge_cases=(
             f"{name}(%x: (2, 2, 3, 4))",
@@ -388,7 +388,7 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         layout=layout_rules.OneLayout(),
         precision=Precision.NEVER if mean else Precision.FOLLOW,
-        warns=True,
+        silenced=True,
         python=Python(
             f"data, output_size=None, layout={DATA_LAYOUTS[rank]!r}, out_layout=''", output_size=constant_list
         ),

@@ -211,7 +211,7 @@ def _define(attrs: Attrs, *inputs: Expr) -> Expr:
     attrs=RECURRENT,
     relation=_recurrent_type,
     results=lambda attrs: 1 + _states(attrs),
-    warns=True,
+    silenced=True,
     python=Python(
         "data, weight, recurrent_weight, optional=(), mode='lstm', direction='forward', linear_before_reset=False, "
         "has_bias=False, has_state=False, has_lengths=False"

@@ -128,7 +128,7 @@ sparse_dense = operator(
     level=1,
     python=Python("dense_mat, sparse_mat, sparse_lhs=False", names=_DENSE_AND_MATRIX, sparse_mat=_sparse_arrays),
     gradient=sparse_gradients.sparse_dense,
-    warns=True,
+    silenced=True,
     shapes="dense_data (m, k), a sparse matrix (n, k) -> (m, n)",
     source="SciPy's compressed rows",
     edge_cases=(
@@ -148,7 +148,7 @@ sparse_dense_padded = operator(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
     gradient=sparse_gradients.sparse_dense,
-    warns=True,
+    silenced=True,
     shapes="data (m, k), a sparse matrix (n, k) -> (m, n)",
     source="SciPy's compressed rows",
     edge_cases=(
@@ -183,7 +183,7 @@ def _transpose_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     level=1,
     python=Python("x", names={"x": _MATRIX["sparse_mat"]}, x=_sparse_arrays),
     gradient=sparse_gradients.sparse_transpose,
-    warns=True,
+    silenced=True,
     results=3,
     shapes="a sparse matrix (n, n) -> its transpose, as data, indices and indptr",
     source="SciPy's compressed rows",
@@ -216,7 +216,7 @@ def _add_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     level=1,
     python=Python("dense_mat, sparse_mat", names=_DENSE_AND_MATRIX, sparse_mat=_sparse_arrays),
     gradient=sparse_gradients.sparse_add,
-    warns=True,
+    silenced=True,
     shapes="dense_data (m, n), a sparse matrix (m, n) -> (m, n)",
     source="SciPy's compressed rows",
     edge_cases=(
@@ -267,7 +267,7 @@ def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
         kernel_size=on_axes(2),
     ),
     gradient=sparse_gradients.sparse_conv2d,
-    warns=True,
+    silenced=True,
     shapes="dense_data (N, H, W, C), a sparse matrix (O, KH KW C) -> (N, H, W, O)",
     source="a convolution by a sparse matrix product",
     edge_cases=(

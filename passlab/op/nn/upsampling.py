@@ -100,7 +100,7 @@ UpSampling3DAttrs = attrs(
     relation=_upsampling_type,
     pattern=OpPattern.INJECTIVE,
     level=2,
-    warns=True,
+    silenced=True,
     python=Python(
         "data, scale_h=1, scale_w=1, layout='NCHW', method='nearest_neighbor', align_corners=False",
         dynamic=Dynamic("dyn.nn.upsampling", scale_h="float64", scale_w="float64"),
@@ -127,7 +127,7 @@ def upsampling(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     relation=_upsampling_type,
     pattern=OpPattern.INJECTIVE,
     level=2,
-    warns=True,
+    silenced=True,
     python=Python(
         "data, scale_d=1, scale_h=1, scale_w=1, layout='NCDHW', method='nearest_neighbor', "
         "coordinate_transformation_mode='half_pixel'",

@@ -195,7 +195,7 @@ def _quantized(name: str, inputs: Sequence[str], function: Function, signature: 
     return quantized_operator(
         name,
         inputs,
-        warns=True,
+        silenced=True,
         python=Python(signature, names={"x": "data"}),
         **facts,
     )(_quantized_kernel(function))

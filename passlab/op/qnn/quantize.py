@@ -48,7 +48,7 @@ def _quantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     attrs=attrs("QuantizeAttrs", dtype("out_dtype", doc="the integer dtype of the result"), _AXIS),
     relation=_quantize_type,
     pattern=OpPattern.ELEMWISE,
-    warns=True,
+    silenced=True,
     python=Python("data, output_scale, output_zero_point, axis=-1, out_dtype='int8'"),
     shapes="data S, scale and zero point () or (S[axis]) -> S",
     edge_cases=(
@@ -103,7 +103,7 @@ def _define_dequantize(attrs: Attrs, data: Expr, scale: Expr, zero_point: Expr) 
     attrs=attrs("DequantizeAttrs", dtype("out_dtype", doc="the dtype of the result"), _AXIS),
     relation=_dequantize_type,
     pattern=OpPattern.ELEMWISE,
-    warns=True,
+    silenced=True,
     python=Python("data, input_scale, input_zero_point, axis=-1, out_dtype='float32'"),
     gradient=by_definition(_define_dequantize),
     shapes="data S, scale and zero point () or (S[axis]) -> S",
@@ -176,7 +176,7 @@ def current_rounding() -> tuple[str, str]:
     ),
     relation=_requantize_type,
     pattern=OpPattern.ELEMWISE,
-    warns=True,
+    silenced=True,
     python=Python(
         "data, input_scale, input_zero_point, output_scale, output_zero_point, axis=-1, rounding='None', "
         "compute_dtype='None', out_dtype='int8'",
@@ -240,7 +240,7 @@ def _dtype_code(dtype: Any) -> Any:
     relation=_simulated_type(("out_dtype", "output_scale", "output_zero_point")),
     pattern=OpPattern.ELEMWISE,
     non_computational=False,
-    warns=True,
+    silenced=True,
     python=Python("data, output_scale, output_zero_point, axis=-1, out_dtype='int8'", out_dtype=_dtype_code),
     shapes="data S, out_dtype (), scale and zero point () or (S[axis]) -> S",
     edge_cases=(
@@ -276,7 +276,7 @@ def _define_simulated_dequantize(attrs: Attrs, data: Expr, in_dtype: Expr, scale
     relation=_simulated_type(("in_dtype", "input_scale", "input_zero_point")),
     pattern=OpPattern.ELEMWISE,
     non_computational=False,
-    warns=True,
+    silenced=True,
     python=Python(
         "data, input_scale, input_zero_point, axis=-1, in_dtype='int8'",
         fixed={"out_dtype": "float32"},

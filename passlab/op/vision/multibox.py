@@ -53,7 +53,7 @@ def _prior_type(attrs: Attrs, data: TensorType) -> Type:
     ),
     relation=_prior_type,
     level=5,
-    warns=True,
+    silenced=True,
     gradient=zero_gradient,
     shapes="(N, C, H, W) -> (1, H W boxes, 4)",
     source="Liu et al., SSD (2016)",
@@ -127,7 +127,7 @@ _VARIANCES = tuple(float(_F32(v)) for v in (0.1, 0.1, 0.2, 0.2))  # Relay stores
     ),
     relation=_loc_type,
     level=5,
-    warns=True,
+    silenced=True,
     python=Python(
         "cls_prob, loc_pred, anchor, clip=True, threshold=0.01, variances=(0.1, 0.1, 0.2, 0.2), keep_background=False"
     ),

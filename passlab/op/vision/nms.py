@@ -61,7 +61,7 @@ def _counts_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     level=5,
     python=Python(score_threshold=constant("float32")),
     results=3,
-    warns=True,
+    silenced=True,
     shapes="data (N, n, fields), score_threshold () -> (N), (N, n, fields), (N, n)",
     source="MXNet's box_nms",
     edge_cases=("vision.get_valid_counts(%x: (1, 3, 6), 0.1f)", "vision.get_valid_counts(%x: (2, 0, 6), 0.1f)"),

@@ -150,7 +150,7 @@ def _align_operator(name: str, more: tuple[str, ...] = ()) -> Callable[[Callable
         relation=partial(_roi_type, name),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         level=5,
-        warns=True,
+        silenced=True,
         python=Python(
             pooled_size=on_axes(2),
             mode=lambda mode: {0: "avg", 1: "max"}.get(mode, mode),
@@ -232,7 +232,7 @@ def _max_pool_regions(attrs: Attrs, images: Array, batch: Array, rois: Array) ->
     relation=partial(_roi_type, "vision.roi_pool"),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=5,
-    warns=True,
+    silenced=True,
     python=Python(pooled_size=on_axes(2)),
     shapes="data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size)",
     source="Girshick, Fast R-CNN (2015)",
@@ -344,7 +344,7 @@ def _suppress_overlaps(boxes: Any, threshold: float) -> list[int]:
     ),
     relation=_proposal_type,
     level=5,
-    warns=True,
+    silenced=True,
     python=Python(
         "cls_prob, bbox_pred, im_info, scales, ratios, feature_stride, threshold, "
         "rpn_pre_nms_top_n, rpn_post_nms_top_n, rpn_min_size, iou_loss"

@@ -58,12 +58,12 @@ from passlab.transform.declare import EXACT, standard_pass
 # Which operators can share a kernel? To look at one edge at a time is not enough:
 #
 #           conv2d
-#          /  |   \
-#       relu  |   exp
-#          \  |   /
+#          /      \
+#       relu      exp
+#          \      /
 #            add
 #
-# `conv2d` has three users. It can be computed in the kernel of one of them only if the others are in it. All its
+# `conv2d` has two users. It can share the kernel of one only if the other is in that kernel as well. All its
 # paths meet again in `add`, its immediate post-dominator: if every node on them may share a kernel with `conv2d`, then
 # the diamond fuses as a whole. The steps are those of TVM's `fuse_ops.cc`:
 #
@@ -112,10 +112,10 @@ class FuseOps(FunctionPass):
         if func.is_primitive:
             return func
         level = ctx.opt_level if self.fuse_opt_level == -1 else self.fuse_opt_level
-        depth = ctx.get_config("relay.FuseOps.max_depth")
+        max_nodes = ctx.get_config("relay.FuseOps.max_depth")  # Relay's name; it counts nodes
         link = bool(ctx.get_config("relay.FuseOps.link_params")) or bool(func.attrs.get("link-params"))
         graph = FusionGraph(func)
-        return _Fuser(graph, FusionGroups(graph, depth, fuse=level > 0), link, Movability(mod)).fuse_groups(func)
+        return _Fuser(graph, FusionGroups(graph, max_nodes, fuse=level > 0), link, Movability(mod)).fuse_groups(func)
 
 
 class FusionGraph:
@@ -227,7 +227,8 @@ class FusionGroups:
     >>> conv = "%0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1]); %1 = nn.relu(%0); %2 = exp(%0);"
     >>> kernels(conv + "add(%1, %2)")
     [['nn.conv2d', 'nn.relu', 'exp', 'add']]
-    >>> kernels(conv + "(add(%1, %2), %2)")  # exp is a result itself: nothing post-dominates the convolution
+    >>> # exp is a result itself. So the paths meet in the tuple only, and no convolution fuses into a tuple.
+    >>> kernels(conv + "(add(%1, %2), %2)")
     [['nn.conv2d'], ['nn.relu', 'add'], ['exp'], ['tuple']]
     """
 

@@ -28,12 +28,12 @@ from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
-# When may two calls be one? When they are equal, and one is in the block of the other or in a block around it: then it
-# is computed whenever the other is, for a node that several use is computed where the first of them needs it.
+# When may two calls be one? When they are equal, and one is in the block of the other or in a block around it. The one
+# node that is left is computed at its first use.
 #
-#     let %a = exp(%x);                    number 5: the first with the key (exp, number of %x)
-#     if (%c) { exp(%x) }                  number 5: a twin, for %a is in an enclosing block
-#     else { tanh(%x) + tanh(%x) }         one tanh; that of the other branch, if there is one, stays its own
+#     let %a = exp(%x);                    the first with the key (exp, number of %x)
+#     if (%c) { exp(%x) + %a }             a twin: the other is in an enclosing block
+#     else { tanh(%x) + tanh(%x) }         one tanh; one in the other branch would stay its own
 #
 # 1. Value numbering (`_value_numbers`; Cocke and Schwartz, "Programming Languages and Their Compilers", 1970): nodes in
 #    topological order, each with a number. Nodes with equal keys share it; a key consists of the operator, the

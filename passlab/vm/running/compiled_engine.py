@@ -22,7 +22,7 @@ from passlab.vm.isa_notation import Flow
 from passlab.vm.kernels.scalars import as_array
 from passlab.vm.objects import Allocator
 from passlab.vm.run_state import LARGE, State
-from passlab.vm.running.function_source import Call, FunctionSource, OutOfFuel
+from passlab.vm.running.function_source import FunctionSource, NextCall, OutOfFuel
 
 LARGEST = 20_000  # instructions; compiling a longer function takes longer than interpreting it many times
 Activation = Generator[tuple[int, Sequence[Any]], Any, Any]  # yields calls and is sent their results
@@ -102,7 +102,7 @@ class CompiledEngine:
         return result
 
     # ------------------------------------------------------------ driving
-    def run(self, first: Call | list[Frame], most: int) -> Value:
+    def run(self, first: NextCall | list[Frame], most: int) -> Value:
         """Run a call, or frames of which the last is on top, to the end with `most` instructions of fuel.
 
         Raises `OutOfFuel` where these do not last. After that, and after any other error, `frames` returns the stack.
@@ -111,7 +111,7 @@ class CompiledEngine:
         self.waiting = self.state.waiting = []
         self._choose_cache()
         try:
-            return self._drive(first if isinstance(first, Call) else self._resume(first))
+            return self._drive(first if isinstance(first, NextCall) else self._resume(first))
         except BaseException as error:
             self.error = error
             innermost = self._innermost()
@@ -121,7 +121,7 @@ class CompiledEngine:
                 self.state.left = innermost[0].f_locals.get("left", self.state.left)
             raise
 
-    def _resume(self, frames: list[Frame]) -> Call | Activation:
+    def _resume(self, frames: list[Frame]) -> NextCall | Activation:
         """Let frames wait for the results of those above them; return the call or activation of the last one."""
         *below, top = frames
         for frame, above in zip(below, frames[1:], strict=True):
@@ -131,7 +131,7 @@ class CompiledEngine:
         # Compiled code can begin only at the first instruction.
         if top.pc:
             return _interpret(self.exe, self.decode, self.state, top)
-        return Call(top.func_index, tuple(top.registers[: len(self.exe.functions[top.func_index].params)]))
+        return NextCall(top.func_index, tuple(top.registers[: len(self.exe.functions[top.func_index].params)]))
 
     def _drive(self, value: Any) -> Value:
         """Run a call or activation and all that it calls; return the result. The loop replaces Python's recursion."""
@@ -139,7 +139,7 @@ class CompiledEngine:
         cap = limits.current().frames
         while True:
             # A tail call: the caller has ended, so nothing waits for this result but the frames below it.
-            while type(value) is Call:
+            while type(value) is NextCall:
                 func, args = value.func, value.args
                 value = (entries.get(func) or self._entry(func)).begin(state, *args)
                 args = ()  # else this variable would keep arrays alive that the callee has dropped
@@ -155,7 +155,7 @@ class CompiledEngine:
                         raise too_deep(cap)
                     value = (entries.get(func) or self._entry(func)).begin(state, *args)
                     args = ()
-                    while type(value) is Call:
+                    while type(value) is NextCall:
                         func, args = value.func, value.args
                         value = (entries.get(func) or self._entry(func)).begin(state, *args)
                     if type(value) is GeneratorType:
@@ -248,7 +248,7 @@ def _interpret(exe: Executable, decode: Decoder, state: State, frame: Frame, awa
         else:
             func, args = enter_call(exe.functions, work, r)
             if work.tail:
-                return Call(func, tuple(args))
+                return NextCall(func, tuple(args))
             r[work.dst] = as_array((yield func, args))
             pc += 1
 

@@ -2,8 +2,8 @@
 
 How is bytecode run as fast as Python can? An interpreter in Python pays for each instruction what a small kernel costs:
 fetch, decode, dispatch, registers in a list. Translated to Python once, an instruction is a line, and a register a
-local variable. Four things must survive the translation: jumps, for Python has none; calls of any depth; the limit on
-instructions (the *fuel*); and the place of an error. Here is a program that counts down:
+local variable. Five things must survive the translation: jumps, for Python has none; calls of any depth; the limit on
+instructions (the *fuel*); the place of an error; and the limit on memory. Here is a program that counts down:
 
     >>> import passlab
     >>> mod = passlab.parse("def @main(%n: int32) -> int32 { if (%n == 0) { 0 } else { @main(%n - 1) } }")
@@ -35,16 +35,18 @@ instructions (the *fuel*); and the place of an error. Here is a program that cou
     <BLANKLINE>
 
 *Jumps.* A branch becomes `if`. A basic block with several predecessors becomes a label, and the function a loop that
-finds the label of `pc` by binary search. Where only a few moves and a return follow, the block is written twice instead
-(the one at 21 above). A tail call of the function itself is an iteration of that loop, as above.
-*Calls.* A driver
-executes all other calls and keeps the frames in a list. A function with calls that are not in tail position is a
-generator, which yields the callee's number and the arguments and is sent the result. A tail call is returned as a
-`Call`. *Fuel.* Each basic block pays before it runs. Where fuel does not last, `OutOfFuel` carries the registers to the
-stepping engine, which goes on from there. *Errors.* `pcs` has the instruction of each line, so locating an error costs
-nothing at run time.
+finds the label of `pc` by binary search. Where only a few moves and a return follow, as after the branches of `if (%n
+== 0) { 7 } else { 9 }`, the block is written twice instead. A tail call of the function itself is an iteration of that
+loop, as above. *Calls.* A driver executes all other calls and keeps the frames in a list. A function with calls that
+are not in tail position is a generator, which yields the callee's number and the arguments and is sent the result. A
+tail call is returned as a `NextCall`. *Fuel.* Each basic block pays before it runs. Where fuel does not last,
+`OutOfFuel` carries the registers to the stepping engine, which goes on from there. *Errors.* `pcs` has the instruction
+of each line, so locating an error costs nothing at run time. *Memory.* Where a block makes objects, it takes their
+bytes from `state.room` in the same way; when the room is used up, `state.sweep` counts what is still alive. `r0 = None`
+above is a kill of the bytecode: it frees the argument.
 
-Registers are local variables, constants globals. The text consists of numbers and of names that passlab chose
+Registers are local variables, constants globals: r4 is register 4, c7 the constant of register 7, and kernel5 and
+number5_0 belong to the instruction at 5. The text consists of numbers and of names that passlab chose
 (`Emitter.names`): no name of a program enters it. Calls of kernels whose planned storages have no other use allocate
 their results instead (`result_maker`), and scalars that one NumPy operation computes need no kernel (`number5_0` is a
 scalar of the program).
@@ -211,8 +213,8 @@ DEEPEST = 12  # nested branches; deeper blocks become labels
 TAIL = 12  # instructions: the longest end of a function that is duplicated instead of becoming a label
 
 
-class Call:
-    """A tail call, which the driver executes after the caller has returned it."""
+class NextCall:
+    """The call that the driver executes next: the first one, or a tail call that its caller has returned."""
 
     __slots__ = ("func", "args")
 
@@ -244,7 +246,7 @@ class FunctionSource(Emitter):
         self.function: VMFunction = exe.functions[index]
         self.blocks = FunctionBlocks(exe, self.function, allocator is not None)
         self.instructions = self.function.instructions
-        self.names |= {"Call": Call, "OutOfFuel": OutOfFuel, "limit": limits.check}
+        self.names |= {"NextCall": NextCall, "OutOfFuel": OutOfFuel, "limit": limits.check}
         self.pc = 0  # of the instruction that is being emitted
         self.lines: list[str] = []
         self.pcs: list[int] = [0]  # there is no line 0
@@ -450,7 +452,7 @@ class FunctionSource(Emitter):
                 return self._begin_again(i), -1
             pair = self.code(i)
             star = "" if i.spec.is_pair else "*"
-            return [f"call = Call({star}{pair})", "state.left = left", "return call"], -1
+            return [f"call = NextCall({star}{pair})", "state.left = left", "return call"], -1
         # The local variable is a fast copy of the fuel, which the callee takes from the shared state.
         return ["state.left = left", f"{self.target(i.dst)} = yield {self.code(i)}", "left = state.left"], pc + 1
 

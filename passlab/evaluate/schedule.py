@@ -13,7 +13,7 @@ from passlab.ir.expr import Call, Expr, Function, If, Let, Match
 from passlab.ir.walk import CHILDREN, LEAVES
 
 
-class Homes:
+class Schedule:
     """The `owners` of a function's nodes, the innermost function around all uses of each, and its `early` nodes.
 
     `owners` is None for a function without nested functions. `early` maps a node that opens scopes to the nodes that
