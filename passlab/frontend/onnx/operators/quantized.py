@@ -106,11 +106,15 @@ def dequantize(n: OnnxNode, x: Expr, scale: Expr, zero: Expr | None = None) -> E
 
 @onnx_operator("DynamicQuantizeLinear", 11)
 def dynamic_quantize(n: OnnxNode, x: Expr) -> list[Expr]:
-    """Division, `round` and `clip`, with the scale and zero point of the extremes of the tensor."""
+    """Division, `round` and `clip`, with the scale and zero point of the extremes of the tensor.
+
+    The scale of a tensor of zeros is 1, as in onnxruntime: by a scale of 0 they would not be numbers.
+    """
     axes = list(range(n.rank(x)))
     high = n("maximum", n("max", x, axis=axes) if axes else x, 0)
     low = n("minimum", n("min", x, axis=axes) if axes else x, 0)
-    scale = n("divide", n("subtract", high, low), 255)
+    width = n("subtract", high, low)
+    scale = n("where", n("equal", width, 0), n.constant(1, x), n("divide", width, 255))
     start = n("clip", round_half_to_even(n, n("divide", n("negative", low), scale)), a_min=0.0, a_max=255.0)
     zero = n.cast(start, "uint8")
     result = n("add", round_half_to_even(n, n("divide", x, scale)), start)
