@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from passlab import limits
-from passlab.errors import Diagnostic, MissingPackageError, RunError
+from passlab.errors import Diagnostic, LimitError, MissingPackageError, RunError
 
 Array = npt.NDArray[Any]
 ArrayOrArrays = Array | tuple[Array, ...]  # the results of a kernel
 DType = np.dtype[Any]
 
 HALF_BYTES = frozenset({"int4", "uint4"})  # NumPy's functions may compute them as wider integers, or as floats
+MOST_DIMENSIONS = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32  # of an array of NumPy
 _EXTENDED = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4")
 _dtypes: dict[str, np.dtype[Any]] = {}
 
@@ -81,7 +82,10 @@ def is_float_name(dtype: str) -> bool:
 
 
 def guard_size(shape: Sequence[int], dtype: np.dtype[Any], what: str) -> None:
-    """Raise `LimitError` if an array of this shape would exceed the limits on elements or bytes."""
+    """Raise `LimitError` if an array of this shape would exceed the limits on elements, bytes or NumPy's dimensions."""
+    if len(shape) > MOST_DIMENSIONS:
+        message = f"the result of {what} has {len(shape)} dimensions, and NumPy's arrays have at most {MOST_DIMENSIONS}"
+        raise LimitError(Diagnostic(message, hint="leave out dimensions of size 1"))
     count = math.prod(shape)
     limits.check("elements", count, f"the result of {what}")
     limits.check("tensor_bytes", count * dtype.itemsize, f"the result of {what}")

@@ -1,6 +1,6 @@
 """Damaged ONNX models by the hundred thousand: `nice python -m tests.frontend.damage 100000 SEED`.
 
-Half of them have damaged bytes, half are models that protobuf reads and that make no sense. Reading ends in a module or in
+A third of them have damaged bytes, the others are models that protobuf reads and that make no sense. Reading ends in a module or in
 an error of passlab; anything else stops the run with the number that makes the same model again.
 """
 
@@ -10,6 +10,7 @@ import random
 import sys
 import time
 
+from tests.frontend.remade import remade
 from tests.frontend.test_fuzz import MODELS, damaged, edited, read
 
 
@@ -18,9 +19,10 @@ def main(count: int, seed: int = 7) -> None:
     start = time.monotonic()
     for number in range(count):
         rng = random.Random(f"{seed}/{number}")
-        at = number // 2 % len(MODELS)
+        at = number // 3 % len(MODELS)
+        change = (edited, remade)[number % 3 - 1]
         try:
-            read(damaged(data[at], rng) if number % 2 else edited(MODELS[at], rng))
+            read(change(MODELS[at], rng) if number % 3 else damaged(data[at], rng))
         except Exception as error:
             raise SystemExit(f"model {number} of seed {seed}: {type(error).__name__}: {error}") from error
         if number % 10_000 == 9_999:

@@ -17,6 +17,7 @@ from passlab.frontend.onnx.entries import entries
 from passlab.ir.module import IRModule
 from tests.frontend import contrib_cases
 from tests.frontend.onnx_text import model
+from tests.frontend.remade import remade
 from tests.frontend.test_networks import DYNAMIC, LOOPS, STATIC
 from tests.frontend.test_recurrent import KINDS, layer
 
@@ -118,3 +119,8 @@ def test_damaged_bytes(numbers: range) -> None:
 @pytest.mark.parametrize("numbers", PARTS, ids=str)
 def test_edited_models(numbers: range) -> None:
     _rounds(lambda number, rng: edited(MODELS[number % len(MODELS)], rng), 2, numbers)
+
+
+@pytest.mark.parametrize("numbers", PARTS, ids=str)
+def test_models_that_contradict_themselves(numbers: range) -> None:
+    _rounds(lambda number, rng: remade(MODELS[number % len(MODELS)], rng), 3, numbers)

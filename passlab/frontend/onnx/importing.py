@@ -85,6 +85,10 @@ def _diagnostic(key: Key, nodes: list[tuple[str, Span]]) -> Diagnostic:
 
 
 def _hint(domain: str, op_type: str, opset: int) -> str | None:
+    if domain == "com.microsoft.nchwc":
+        return (
+            "its weights are in blocks for one processor: save the model with ORT_ENABLE_EXTENDED, not ORT_ENABLE_ALL"
+        )
     entry = entries().get(op_type) if domain == "" else None
     schema = schema_of(op_type, domain, opset)
     if entry is not None and schema is not None:
