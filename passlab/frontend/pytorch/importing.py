@@ -151,7 +151,7 @@ def _input(node: Any, spec: Any) -> InputSpec | None:
     value = node.meta.get("val")
     if value is None or isinstance(value, (bool, int, float, str)):
         return None
-    return InputSpec(node.name, _type(value))
+    return InputSpec(node.name, _type(value, f"the input `{node.name}`"))
 
 
 def _node(node: Any) -> NodeSpec:
@@ -162,7 +162,7 @@ def _node(node: Any) -> NodeSpec:
         _operator(node.target),
         tuple(_argument(arg) for arg in node.args),
         {key: _argument(arg) for key, arg in node.kwargs.items() if key not in _IGNORED},
-        _type(node.meta.get("val")),
+        _result_type(node.meta.get("val")),
         module,
         _code_location(node.meta.get("stack_trace") or ""),
     )
@@ -191,18 +191,28 @@ def _display_path(file: str) -> str:
     return path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else path.name
 
 
-def _type(value: Any) -> TensorMeta | None:
+def _type(value: Any, what: str) -> TensorMeta | None:
     if not hasattr(value, "dtype") or not hasattr(value, "shape"):
         return None
-    return TensorMeta(_dtype(value.dtype), tuple(dim if isinstance(dim, int) else str(dim) for dim in value.shape))
+    return TensorMeta(
+        _dtype(value.dtype, what), tuple(dim if isinstance(dim, int) else str(dim) for dim in value.shape)
+    )
 
 
-def _dtype(dtype: Any) -> str:
+def _result_type(value: Any) -> TensorMeta | None:
+    """Return the type of a result; None for elements that Relay lacks, for then the operator itself is refused."""
+    try:
+        return _type(value, "a result")
+    except ModelError:
+        return None
+
+
+def _dtype(dtype: Any, what: str) -> str:
     name = str(dtype).removeprefix("torch.")
     try:
         return dtype_name(name)
     except Exception as error:
-        raise ModelError(Diagnostic("Relay has no tensors of this dtype", found=name)) from error
+        raise ModelError(Diagnostic(f"Relay has no tensors of the dtype of {what}", found=name)) from error
 
 
 def _argument(value: Any) -> object:
@@ -217,19 +227,19 @@ def _item(value: Any) -> object:
         return NodeRef(value.name)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    return _dtype(value) if isinstance(value, torch.dtype) else None
+    return str(value).removeprefix("torch.") if isinstance(value, torch.dtype) else None
 
 
 def _weights(exported: Any, used: Collection[str]) -> dict[str, Array]:
     # Buffers that are not persistent are missing in the `state_dict`.
     tensors = {**dict(exported.constants), **dict(exported.state_dict), **dict(exported.named_buffers())}
-    return {name: _array(tensor) for name, tensor in tensors.items() if name in used}
+    return {name: _array(tensor, name) for name, tensor in tensors.items() if name in used}
 
 
-def _array(tensor: Any) -> Array:
+def _array(tensor: Any, weight: str) -> Array:
     torch = torch_package()
     tensor = tensor.detach().cpu().contiguous()
-    name = _dtype(tensor.dtype)
+    name = _dtype(tensor.dtype, f"the weight `{weight}`")
     try:
         array: Array = tensor.numpy()
     except TypeError:  # torch cannot convert bfloat16, which NumPy itself lacks
@@ -322,7 +332,7 @@ def _live_nodes(program: TorchProgram) -> list[NodeSpec]:
 # name of an operator (regular expression) -> why it has no entry
 REASONS = {
     "_backward$": "derivatives are not read: export the model for inference",
-    "fft": "there are no complex numbers: leave the transform out of the exported part",
+    r"fft|complex|as_real|\.polar": "there are no complex numbers: leave what computes them out of the exported part",
     r"\.(rand|randn|randint|randperm|bernoulli|multinomial|normal)": "random numbers are inputs here",
     r"\.sym_(stride|storage_offset)$": "tensors have no strides here",
 }
@@ -462,4 +472,7 @@ def _check_result(node: TorchNode, value: Any) -> Any:
     )
     if not fits:
         node.refuse("has another shape in Relay than in PyTorch", str(target), str(shape))
+    if not all(isinstance(size, int) for size in shape):  # a reshape by computed sizes forgets those that are known
+        known = (b if isinstance(b, int) else a for a, b in zip(shape, target, strict=True))
+        node.builder.shapes[result] = tuple(known)
     return result

@@ -509,3 +509,34 @@ def open_batch(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
 def kth_values(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     value, place = torch.kthvalue(x, 2, 1)
     return value, place, torch.kthvalue(x, 4, -1, keepdim=True)[0]
+
+
+@case("medians", (4, 6), dynamic_shapes=(({0: BATCH, 1: ROWS},),))
+def medians(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    holes = torch.where(x > 1.0, float("nan"), x)
+    whole = torch.median((x * 8).to(torch.int32), 0)[0]
+    values, places = torch.median(x, 1)
+    row = torch.median(holes, 1, keepdim=True)[0]
+    return values, places, row, torch.nanmedian(holes, 0)[0], torch.median(x), torch.nanmedian(holes), whole
+
+
+@case(
+    "open_bags",
+    (7, 3),
+    torch.tensor([1, 2, 4, 5, 4, 3]),
+    torch.tensor([0, 2, 2, 6]),
+    dynamic_shapes=((None, {0: ROWS}, {0: HEIGHT}),),
+)
+def open_bags(table: torch.Tensor, places: torch.Tensor, starts: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (
+        F.embedding_bag(places, table, starts, mode="sum"),
+        F.embedding_bag(places, table, starts, mode="max"),
+        F.embedding_bag(places, table, starts, mode="mean", include_last_offset=True),
+    )
+
+
+@case("open_heads", (3, 6, 8), dynamic_shapes=(({0: BATCH, 1: ROWS},),))
+def open_heads(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    heads = x.view(x.shape[0], -1, 2, 4).transpose(1, 2)
+    mixed = F.scaled_dot_product_attention(heads, heads, heads, is_causal=True).transpose(1, 2)
+    return mixed.reshape(x.shape[0], x.shape[1], 8), x[0].repeat(x.shape[0], 2)

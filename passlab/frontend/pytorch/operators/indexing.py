@@ -220,6 +220,15 @@ def masked_scatter(n: TorchNode, x: Expr, mask: Expr, source: Expr) -> Expr:
     return n("where", n("not_equal", ones, n.constant(0, "int64")), n("reshape_like", taken, x), x)
 
 
+def _positions(n: TorchNode, x: Expr) -> Expr:
+    """Return the places of the elements of a vector, from 0, as int64."""
+    (size,) = n.shape(x)
+    if isinstance(size, int):
+        return n.constant(np.arange(size), "int64")
+    ones = n("ones_like", n.cast(x, "int64"))
+    return n("subtract", n("cumsum", ones, axis=0), n.constant(1, "int64"))
+
+
 @aten("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
 def embedding_bag(
     n: TorchNode,
@@ -237,14 +246,14 @@ def embedding_bag(
     rows = n("take", weight, indices, axis=0)
     if per_sample_weights is not None:
         rows = n("multiply", rows, n("expand_dims", per_sample_weights, axis=1))
-    (count,), (bags,) = n.static_shape(indices), n.static_shape(offsets)
-    position, starts = n.constant(np.arange(count)[:, None], "int64"), n.cast(offsets, "int64")
+    starts, position, bags = n.cast(offsets, "int64"), _positions(n, indices), _positions(n, offsets)
     # A row belongs to the last bag that begins at it or before it.
-    has_begun = n.cast(n("greater_equal", position, n("expand_dims", starts, axis=0)), "int64")
-    bag = n("subtract", n("sum", has_begun, axis=[1]), n.constant(1, "int64"))
-    bags -= include_last_offset
-    n.check_size(bags, count)
-    inside = n("equal", n("expand_dims", bag, axis=0), n.constant(np.arange(bags)[:, None], "int64"))
+    has_begun = n("greater_equal", n("expand_dims", position, axis=1), n("expand_dims", starts, axis=0))
+    bag = n("subtract", n("sum", n.cast(has_begun, "int64"), axis=[1]), n.constant(1, "int64"))
+    if include_last_offset:  # the end of the last bag begins none
+        bags = n("strided_slice", bags, begin=[0], end=[-1], strides=[1], axes=[0])
+    n.check_size(*(size for part in (bags, indices) for size in n.shape(part) if isinstance(size, int)))
+    inside = n("equal", n("expand_dims", bag, axis=0), n("expand_dims", bags, axis=1))
     if padding_idx is not None and padding_idx < 0:  # negative, counted from the end, in the overload named after it
         padding_idx = padding_idx + n.static_shape(weight)[0] if n.overload == "padding_idx" else None
     if padding_idx is not None:

@@ -178,10 +178,11 @@ def stack(n: TorchNode, tensors: list[Expr], dim: int = 0) -> Expr:
 
 @aten("repeat", "tile")
 def repeat(n: TorchNode, x: Expr, repeats: list[Any]) -> Expr:
-    """`tile`."""
+    """`tile`, or `dyn.tile` by counts known only at run time."""
     # Even a count of 1 for an axis that `x` does not have adds this axis.
-    times = n.static_ints(repeats)
-    return n("tile", x, reps=times) if (times and set(times) != {1}) or len(times) > n.rank(x) else x
+    times = n.sizes(repeats)
+    reps = times if all(isinstance(count, int) for count in times) else as_vector(n, times)
+    return n("tile", x, reps=reps) if (times and set(times) != {1}) or len(times) > n.rank(x) else x
 
 
 @aten("repeat_interleave")

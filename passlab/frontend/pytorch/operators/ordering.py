@@ -48,6 +48,41 @@ def kthvalue(n: TorchNode, x: Expr, k: Any, dim: int = -1, keepdim: bool = False
     return last if keepdim else [n("squeeze", part, axis=[axis]) for part in last]
 
 
+@aten("median")
+def median(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr | list[Expr]:
+    """The lower of the two middle elements, by `argsort`; NaN if an element is NaN."""
+    return _middle(n, x, dim, keepdim, False)
+
+
+@aten("nanmedian")
+def nanmedian(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr | list[Expr]:
+    """The lower of the two middle elements that are not NaN, by `argsort`."""
+    return _middle(n, x, dim, keepdim, True)
+
+
+def _middle(n: TorchNode, x: Expr, dim: Any, keepdim: bool, skips_nan: bool) -> Expr | list[Expr]:
+    """Return the middle element of all, or the middle elements along an axis and their places."""
+    data = n("reshape", x, newshape=[-1]) if dim is None else x
+    axis, one = 0 if dim is None else n.axis(dim, n.rank(x)), n.constant(1, "int64")
+
+    def place(counted: Expr) -> tuple[Expr, Expr]:
+        """Return the number of the elements that are counted, and the place of their middle in the order."""
+        count = n("sum", n.cast(counted, "int64"), axis=[axis], keepdims=True)
+        return count, n("right_shift", n("subtract", count, one), one)
+
+    count, at = place(n("ones_like", n.cast(data, "int64")))
+    if not n.dtype(x).startswith(("int", "uint")):
+        numbers, middle = place(n("equal", data, data))  # NaN comes last in the order
+        if skips_nan:
+            at = n("maximum", middle, n.constant(0, "int64"))
+        else:
+            at = n("where", n("less", numbers, count), n("subtract", count, one), at)
+    places = n("gather", n("argsort", data, axis=axis, dtype="int64"), axis=axis, indices=at)
+    parts = [n("gather", data, axis=axis, indices=places), places]
+    parts = parts if keepdim else [n("squeeze", part, axis=[axis]) for part in parts]
+    return parts[0] if dim is None else parts
+
+
 @aten("searchsorted")
 def searchsorted(
     n: TorchNode, sequence: Expr, values: Expr, out_int32: bool = False, right: bool = False, **_: Any
