@@ -24,8 +24,10 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "benchmarks/records/zoo.json"
 PAGE = ROOT / "docs/reference/models-from-outside.md"
 COLUMNS = (
-    "model", "package", "nodes / calls", "open", "errors", "simplified", "ms on NumPy / elsewhere", "culprit", "failed",
+    "model", "package", "nodes / calls", "open", "errors", "simplified", "ms on NumPy / elsewhere", "recording",
+    "graph", "culprit", "failed",
 )  # fmt: skip
+OF_FILES = ("simplified",)  # columns that networks of PyTorch lack
 THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
@@ -83,21 +85,36 @@ def with_table(page: str, record: dict[str, Any]) -> str:
         intro, _, after = rest.partition("\n|")
         tail = after[after.index("\n\n") :] if "\n\n" in after else "\n"
         rows = [row for row in record.values() if row["kind"] == kind]
-        lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}", *map(_row, rows)]
+        columns = _columns(kind)
+        lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}", *map(_row, rows)]
         page = head + title + intro + "\n" + "\n".join(lines) + tail
     return page
 
 
+def _columns(kind: str) -> list[str]:
+    return [column for column in COLUMNS if kind == "onnx" or column not in OF_FILES]
+
+
 def _row(row: dict[str, Any]) -> str:
-    package = next(m.entry["package"] for m in models() if m.name == row["name"])
-    nodes = f"{row['nodes']} / {row['calls']}" if "nodes" in row else f"{row.get('calls', '')}"
-    errors = " / ".join(f"{row[key]:.0e}" for key in ("error", "export error") if key in row)
-    speed = f"{row['vm ms']:.3g} / {row['rival ms']:.3g}" if "vm ms" in row else ""
     culprit = {None: "", "Swapped": f"{row.get('culprit s', 0):.1f} s, {row.get('culprit calls')}"}
-    found = culprit.get(row.get("culprit"), "not seen")
-    failed = ", ".join(row.get("failed", {}))
-    cells = (row["name"], package, nodes, row.get("open", ""), errors, row.get("simplified", ""), speed, found, failed)
-    return "| " + " | ".join(map(str, cells)) + " |"
+    cells = {
+        "model": row["name"],
+        "package": next(m.entry["package"] for m in models() if m.name == row["name"]),
+        "nodes / calls": f"{row['nodes']} / {row['calls']}" if "nodes" in row else row.get("calls", ""),
+        "open": row.get("open", ""),
+        "errors": " / ".join(f"{row[key]:.0e}" for key in ("error", "export error") if key in row),
+        "simplified": row.get("simplified", ""),
+        "ms on NumPy / elsewhere": _both(row, "{:.3g} / {:.3g}", "vm ms", "rival ms"),
+        "recording": _both(row, "{:.2f} s, {:.1f} MB", "record s", "report MB"),
+        "graph": _both(row, "{:.2f} s, {}", "graph s", "boxes"),
+        "culprit": culprit.get(row.get("culprit"), "not seen"),
+        "failed": ", ".join(row.get("failed", {})),
+    }
+    return "| " + " | ".join(str(cells[column]) for column in _columns(row["kind"])) + " |"
+
+
+def _both(row: dict[str, Any], form: str, *keys: str) -> str:
+    return form.format(*(row[key] for key in keys)) if set(keys) <= set(row) else ""
 
 
 def _apart(name: str, options: argparse.Namespace) -> dict[str, Any]:

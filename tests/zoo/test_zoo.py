@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.zoo import smaller
 from tests.zoo.__main__ import PAGE, RECORD, with_table
 from tests.zoo.models import Absent, Model, models
 from tests.zoo.trials import CULPRIT_CALLS, TRIALS, Trials
@@ -37,6 +38,14 @@ def test_the_manual_has_the_table_of_the_record() -> None:
     page, record = PAGE.read_text(encoding="utf-8"), json.loads(RECORD.read_text(encoding="utf-8"))
     assert with_table(page, record) == page
     assert set(record) <= {model.name for model in MODELS}
+
+
+def test_the_manual_compares_sizes_as_the_record_does() -> None:
+    page, record = PAGE.read_text(encoding="utf-8"), json.loads(smaller.RECORD.read_text(encoding="utf-8"))
+    assert smaller.with_comparison(page, record) == page
+    for name, row in record.items():
+        assert row["passlab"]["nodes"] <= row["nodes"], f"{name} became larger"
+        assert "wrong" not in row["passlab"]
 
 
 @pytest.mark.nightly
