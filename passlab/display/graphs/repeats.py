@@ -5,6 +5,7 @@ is one segment. Two segments are identical when their operators, attributes and 
 for they are labels. Runs of identical segments become a `Repeat`, the shortest period first, and again on the result. A
 part without waists (a recurrent network, a dense block) is compared operator by operator by name alone, and its
 repeats are called similar, not identical. One scan finds the waists; a run of n segments costs n times its period.
+At last, high pieces are cut where few values pass, alike in all bodies of a repeat, so that they fill columns.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from operator import eq
 from typing import Union
 
@@ -27,6 +28,7 @@ LEAST_WEIGHT = 4  # operators of a period that is worth folding
 NO_WAISTS = 24  # boxes of a segment above which it is compared operator by operator
 RUN, BODY = 12, 24  # boxes of neighbouring segments that are laid out together: outside of repeats, in a body
 CHUNK, WHOLE_SEGMENT = 40, 60  # boxes laid out together where nothing repeats, and up to which they are not cut
+HIGH, PASSING = 12, 3  # boxes one below the other up to which a piece is not cut, and values that may pass a cut
 WIDTHS = frozenset(("channels", "units"))  # attributes that only say how wide a layer is
 
 
@@ -56,12 +58,16 @@ class _Token:
 
 
 def structure(graph: Dataflow, whole: int) -> list[Item]:
-    """Return the items of a graph in order; one of at most `whole` boxes, or a function of as few, is one piece."""
+    """Return the items of a graph in order; one of at most `whole` boxes is one piece unless it is high.
+
+    A function of as few is always one piece.
+    """
+    order, homes, producers = _order(graph), _homes(graph), _producers(graph)
+    if not graph.boxes:
+        return []
     if len(graph.boxes) <= whole:
-        return [GraphPiece(tuple(range(len(graph.boxes))))] if graph.boxes else []
-    order, homes = _order(graph), _homes(graph)
+        return _cut_pieces([GraphPiece(tuple(range(len(graph.boxes))))], _Cuts(graph, order, producers, set()))
     tokens: list[_Token] = []
-    producers = _producers(graph)
     small = {home for home, count in Counter(homes).items() if home >= 0 and count <= whole}
     for segment in _segments(graph, order, homes, small):
         tokens.append(_token(graph, segment, producers))
@@ -69,7 +75,10 @@ def structure(graph: Dataflow, whole: int) -> list[Item]:
     for token in squeeze(tokens):
         item = token.item
         items += _region(graph, item.boxes) if isinstance(item, GraphPiece) and token.weight > NO_WAISTS else [item]
-    return _join_pieces(items, RUN, homes)
+    return _cut_pieces(
+        _join_pieces(items, RUN, homes),
+        _Cuts(graph, order, producers, {place for place, number in enumerate(order) if homes[number] in small}),
+    )
 
 
 def _join_pieces(items: Sequence[Item], most: int, homes: Sequence[int]) -> list[Item]:  # recurses: few repeats deep
@@ -86,6 +95,100 @@ def _join_pieces(items: Sequence[Item], most: int, homes: Sequence[int]) -> list
         else:
             joined.append(item)
     return joined
+
+
+def _cut_pieces(items: Sequence[Item], cuts: _Cuts) -> list[Item]:  # recurses: few repeats deep
+    """Return items with each high piece as several, the pieces of all bodies of a repeat at the same places."""
+    cut: list[Item] = []
+    for item in items:
+        if isinstance(item, GraphPiece):
+            cut += cuts.parts(item.boxes, cuts.places(item.boxes))
+            continue
+        model = item.bodies[1]  # the first one may take inputs where the others take values
+        places = [cuts.places(part.boxes) if isinstance(part, GraphPiece) else [] for part in model]
+        bodies = []
+        for body in item.bodies:
+            parts: list[Item] = []
+            for part, at in zip(body, places, strict=True):
+                parts += cuts.parts(part.boxes, at) if isinstance(part, GraphPiece) else _cut_pieces([part], cuts)
+            bodies.append(tuple(parts))
+        cut.append(Repeat(tuple(bodies), item.similar))
+    return cut
+
+
+class _Cuts:
+    """Where the pieces of a graph are cut: where few values pass, never inside a group or at places of `whole`."""
+
+    def __init__(self, graph: Dataflow, order: list[int], producers: list[list[int]], whole: set[int]) -> None:
+        self.producers = producers
+        self.place = {number: place for place, number in enumerate(order)}
+        self.is_given = [box.kind in ("input", "constant") for box in graph.boxes]
+        self.begins = [heaviest(box.name) in LAYERS for box in graph.boxes]  # whether a layer begins with a box
+        self.last_use = [-1] * len(graph.boxes)
+        for arrow in graph.arrows:
+            self.last_use[arrow.source] = max(self.last_use[arrow.source], self.place[arrow.target])
+        steps = [0] * (len(order) + 1)
+        for first, last in _group_extents(graph, self.place):
+            steps[first + 1] += 1
+            steps[last + 1] -= 1
+        # By place: whether a cut before it parts what is drawn with a frame around it.
+        self.is_inside = [opened > 0 or place in whole for place, opened in enumerate(accumulate(steps))]
+
+    def parts(self, boxes: tuple[int, ...], places: Sequence[int]) -> list[Item]:
+        """Return boxes as pieces, cut before the places, and into chunks where no place was found for very many."""
+        parts = [boxes[start:end] for start, end in pairwise([0, *places, len(boxes)])]
+        sizes = [CHUNK if len(part) > WHOLE_SEGMENT else len(part) for part in parts]
+        return [
+            GraphPiece(part[start : start + size])
+            for part, size in zip(parts, sizes, strict=True)
+            for start in range(0, len(part), size)
+        ]
+
+    def places(self, boxes: tuple[int, ...]) -> list[int]:
+        """Return before which of some boxes to cut them: in the middle half, as often as they stand too high."""
+        passing = self._passing(boxes)
+        found: list[int] = []
+        pending = [(0, len(boxes))]
+        while pending:
+            start, end = pending.pop()
+            if self._height(boxes[start:end]) <= HIGH:
+                continue
+            quarter, middle = (end - start) // 4, (start + end) / 2
+            best = min(
+                range(start + quarter, end - quarter + 1),
+                key=lambda place: (passing[place], not self.begins[boxes[place]], abs(place - middle)),
+            )
+            if passing[best] <= PASSING:
+                found.append(best)
+                pending += [(start, best), (best, end)]
+        return sorted(found)
+
+    def _height(self, boxes: Sequence[int]) -> int:
+        """How many of some boxes stand one below the other."""
+        heights: dict[int, int] = {}
+        for number in boxes:
+            heights[number] = 1 + max((heights.get(source, 0) for source in self.producers[number]), default=0)
+        return max(heights.values())
+
+    def _passing(self, boxes: Sequence[int]) -> list[int]:
+        """Return how many computed values pass a cut before each of some boxes and behind the last; many in a group."""
+        steps = [0] * (len(boxes) + 2)
+        at = {number: place for place, number in enumerate(boxes)}
+        uses: dict[int, int] = {}  # of each value, the last place
+        for place, number in enumerate(boxes):
+            uses.update((source, place) for source in self.producers[number] if not self.is_given[source])
+        end = self.place[boxes[-1]]
+        for source in {*uses, *boxes}:
+            last = uses.get(source, -1) if self.last_use[source] <= end else len(boxes)
+            first = at.get(source, -1)
+            if not self.is_given[source] and last > first:
+                steps[first + 1] += 1
+                steps[last + 1] -= 1
+        passing = list(accumulate(steps))
+        return [
+            count + (PASSING + 1) * (place < len(boxes) and self.is_inside[self.place[boxes[place]]])
+            for place, count in enumerate(passing[: len(boxes) + 1])
+        ]
 
 
 def boxes_of(items: Sequence[Item]) -> list[int]:
@@ -202,7 +305,7 @@ def _box_key(box: Box) -> Hashable:
 
 
 def _region(graph: Dataflow, segment: Sequence[int]) -> list[Item]:
-    """The items of a part without waists: repeats by operator names, chunks between them.
+    """The items of a part without waists: repeats by operator names, and what is between them.
 
     Bodies repeat only where each takes something from the one before; branches side by side do not.
     """
@@ -222,8 +325,7 @@ def _region(graph: Dataflow, segment: Sequence[int]) -> list[Item]:
         if token is not None and isinstance(token.item, GraphPiece):
             loose += token.item.boxes
             continue
-        size = CHUNK if len(loose) > WHOLE_SEGMENT else len(loose)
-        items += [GraphPiece(tuple(loose[start : start + size])) for start in range(0, len(loose), max(1, size))]
+        items += [GraphPiece(tuple(loose))] if loose else []
         loose = []
         if token is not None:
             assert isinstance(token.item, Repeat)

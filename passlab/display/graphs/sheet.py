@@ -10,16 +10,20 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
+from typing import Union
 
 from passlab.display.graphs.dataflow import Arrow, Box, BoxGroup, Dataflow
 from passlab.display.graphs.layered import lay_out_layers
 from passlab.display.graphs.layout import GraphLayout, LayoutError, Part, Size, lay_out_all
-from passlab.display.graphs.repeats import GraphPiece, Item, Repeat
+from passlab.display.graphs.repeats import GraphPiece, Item, Repeat, short_name
 
+GIVEN = ("input", "constant")  # kinds of boxes that are not computed
 PORT = (6.0, 2.0)  # the size of the point through which values from outside enter a piece
 GAP, GUTTER = 24.0, 44.0  # points between pieces of a column, and between columns
 COLUMNS = 29  # at most
+WORTH = 1.2  # how much larger a graph is shown if bodies are broken into columns
 AROUND = 8  # groups that are drawn around a box and go on outside of its piece
 BY_GRAPHVIZ = 1200  # boxes of different pieces that Graphviz draws; others stand in layers, which takes a fifth of it
 
@@ -67,8 +71,9 @@ def parts_of(graph: Dataflow, items: Sequence[Item], sizes: Sequence[Size]) -> l
     for arrow in graph.arrows:
         into.setdefault(arrow.target, []).append(arrow)
     pieces = _pieces(items)
+    given = frozenset(box.number for box in graph.boxes if box.kind in GIVEN)
     return [
-        _part(graph, piece, sizes, into, groups)
+        _part(graph, piece, sizes, into, groups, given)
         for piece, groups in zip(pieces, _groups_inside(graph, pieces), strict=True)
     ]
 
@@ -92,9 +97,17 @@ def _crossing(graph: Dataflow, pieces: Sequence[GraphPiece]) -> list[Arrow]:
 
 
 def _part(
-    graph: Dataflow, piece: GraphPiece, sizes: Sequence[Size], into: dict[int, list[Arrow]], groups: set[int]
+    graph: Dataflow,
+    piece: GraphPiece,
+    sizes: Sequence[Size],
+    into: dict[int, list[Arrow]],
+    groups: set[int],
+    given: frozenset[int],
 ) -> Part:
-    """The graph of one piece: its boxes numbered from 0, and a port where values come from outside."""
+    """The graph of one piece: its boxes numbered from 0, and a port where values come from outside.
+
+    `given` are the inputs and constants of the graph.
+    """
     inside = {number: at for at, number in enumerate(piece.boxes)}
     part = Dataflow(groups=[graph.groups[number] for number in sorted(groups)])
     present = {group.number for group in part.groups}
@@ -103,14 +116,16 @@ def _part(
         part.boxes.append(replace(box, number=at, group=box.group if box.group in present else None))
     part.groups = [replace(g, parent=g.parent if g.parent in present else None) for g in part.groups]
     port = len(piece.boxes)
+    arriving = [[arrow for arrow in into.get(number, ()) if arrow.source not in inside] for number in piece.boxes]
+    computed = [[arrow.source for arrow in arrows if arrow.source not in given] for arrows in arriving]
+    latest = max((source for sources in computed for source in sources), default=-1)  # of the piece before, as a rule
     for at, number in enumerate(piece.boxes):
-        outside = False
-        for arrow in into.get(number, ()):
-            if arrow.source in inside:
-                part.arrows.append(Arrow(inside[arrow.source], at, arrow.label))
-            elif not outside:  # one arrow from the port, however many values come from outside
-                outside = True
-                part.arrows.append(Arrow(port, at, ""))
+        own = [Arrow(inside[a.source], at, a.label) for a in into.get(number, ()) if a.source in inside]
+        part.arrows += own
+        # One arrow from the port, however many values come from outside. An input is drawn where it is first taken.
+        if computed[at] or (arriving[at] and not own):
+            earlier = computed[at] and latest not in computed[at]
+            part.arrows.append(Arrow(port, at, f"⇠ {short_name(graph.boxes[computed[at][0]].name)}" if earlier else ""))
     part_sizes = [sizes[number] for number in piece.boxes]
     if any(arrow.source == port for arrow in part.arrows):
         part.boxes.append(Box(port, "port", "", None))
@@ -183,6 +198,7 @@ def _placed_piece(graph: Dataflow, piece: GraphPiece, part: Part, layout: GraphL
     has_port = len(layout.boxes) > count
     arrows = [(a.source if a.source < count else -1, a.target, a.label) for a in part[0].arrows]
     exits = [at for at, number in enumerate(piece.boxes) if number in leaves]
+    exits = [at for at in exits if graph.boxes[piece.boxes[at]].kind not in GIVEN] or exits
     entry = layout.boxes[count][0] if has_port else None
     leave = layout.boxes[exits[-1]][0] if exits else None
     groups = [group.number for group in part[0].groups if group.number in layout.groups]
@@ -190,9 +206,12 @@ def _placed_piece(graph: Dataflow, piece: GraphPiece, part: Part, layout: GraphL
 
 
 # ---------------------------------------------------------------- columns
+Placed = tuple[PlacedPiece, Union[Repeat, None]]  # noqa: UP007 - evaluated; a piece with the repeat around it
+
+
 @dataclass(frozen=True, eq=False)
 class FoldedRepeat:
-    """A repeat that is drawn as its first body: how often it repeats, and the sides of its frame."""
+    """A repeat that is drawn as its first body, and the sides of a frame around what a column has of it."""
 
     repeat: Repeat
     sides: tuple[float, float, float, float]
@@ -210,29 +229,40 @@ class Sheet:
 
 
 def pack(items: Sequence[Item], placed: dict[GraphPiece, PlacedPiece], window: Size) -> Sheet:
-    """Return a sheet with all repeats folded, in as many columns as show it largest in a window."""
-    units = [_unit(item, placed) for item in items]
-    heights = [sum(p.layout.height + GAP for p in pieces) for pieces, _ in units]
-    widths = [max(p.layout.width for p in pieces) for pieces, _ in units]
-    best: tuple[float, list[list[int]]] = (-1.0, [])
-    for count in range(1, min(COLUMNS, len(units)) + 1):
-        most = max(sum(heights) / count, *heights)  # no column is shorter than its tallest unit
-        columns = _columns(heights, most)
-        while len(columns) > count:
-            most *= 1.03  # until so many columns suffice
-            columns = _columns(heights, most)
-        width = sum(max(widths[u] for u in column) + GUTTER for column in columns)
-        height = max(sum(heights[u] for u in column) for column in columns)
-        scale = min(window[0] / width, window[1] / height, 1.0)  # never enlarged
-        if scale > best[0]:
-            best = (scale, columns)
-    return _arrange(units, best[1], widths)
+    """Return a sheet with all repeats folded, in as many columns as show it largest in a window.
+
+    The body of a repeat is broken into columns where that shows it much larger.
+    """
+    bodies = [_body(item, placed) for item in items]
+    whole, scale = _best_columns(bodies, window)
+    broken, larger = _best_columns([[part] for body in bodies for part in body], window)
+    return _arrange(broken if larger > WORTH * scale else whole)
 
 
-def _unit(item: Item, placed: dict[GraphPiece, PlacedPiece]) -> tuple[list[PlacedPiece], Repeat | None]:
+def _body(item: Item, placed: dict[GraphPiece, PlacedPiece]) -> list[Placed]:
+    """The pieces of an item, of a repeat those of its first body."""
     if isinstance(item, GraphPiece):
-        return [placed[item]], None
-    return [placed[piece] for piece in _pieces(item.bodies[0])], item
+        return [(placed[item], None)]
+    return [(placed[piece], item) for piece in _pieces(item.bodies[0])]
+
+
+def _best_columns(groups: Sequence[list[Placed]], window: Size) -> tuple[list[list[Placed]], float]:
+    """Return the columns of groups that stay together which fit a window at the largest scale, and this scale."""
+    heights = [sum(piece.layout.height + GAP for piece, _ in group) for group in groups]
+    widths = [max(piece.layout.width for piece, _ in group) for group in groups]
+    best: tuple[float, list[list[int]]] = (-1.0, [])
+    for count in range(1, min(COLUMNS, len(groups)) + 1):
+        low, high = max(sum(heights) / count, *heights), sum(heights)  # no column is shorter than its tallest group
+        while high - low > 1:
+            middle = (low + high) / 2
+            low, high = (middle, high) if len(_columns(heights, middle)) > count else (low, middle)
+        columns = _columns(heights, high)
+        width = sum(max(widths[g] for g in column) + GUTTER for column in columns)
+        height = max(sum(heights[g] for g in column) for column in columns)
+        scale = min(window[0] / width, window[1] / height, 1.0)  # never enlarged
+        if scale > 1.005 * best[0]:  # no more columns for next to nothing
+            best = (scale, columns)
+    return [[part for g in column for part in groups[g]] for column in best[1]], best[0]
 
 
 def _columns(heights: list[float], most: float) -> list[list[int]]:
@@ -247,19 +277,17 @@ def _columns(heights: list[float], most: float) -> list[list[int]]:
     return columns
 
 
-def _arrange(
-    units: list[tuple[list[PlacedPiece], Repeat | None]], columns: list[list[int]], widths: list[float]
-) -> Sheet:
+def _arrange(columns: Sequence[Sequence[Placed]]) -> Sheet:
     pieces: list[tuple[PlacedPiece, float, float]] = []
     folds: list[FoldedRepeat] = []
     joints: list[list[float]] = []
     left = height = 0.0
     last: tuple[float, float] | None = None  # where the piece before is left
     for column in columns:
-        wide = max(widths[unit] for unit in column)
+        wide = max(piece.layout.width for piece, _ in column)
         y = 0.0
-        for number in column:
-            (unit, repeat), top = units[number], y
+        for repeat, run in groupby(column, key=itemgetter(1)):
+            unit, top = [piece for piece, _ in run], y
             for piece in unit:
                 x = left + (wide - piece.layout.width) / 2
                 if last is not None and piece.entry is not None:

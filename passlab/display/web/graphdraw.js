@@ -195,38 +195,48 @@ function corners(points) {
 }
 
 /** A path of straight lines from one piece to the next. @param {number[]} points */
-export function drawConnector(points) {
+function drawConnector(points) {
   const corners = [];
   for (let at = 0; at < points.length; at += 2) corners.push(`${points[at]} ${points[at + 1]}`);
   return svg("g", { class: "pl-arrow" }, svg("path", { d: `M${corners.join("L")}` }));
 }
 
+/**
+ * Frames, the ways from piece to piece, and the titles of frames above those.
+ * @param {import("./graphsheet.js").Frame[]} frames @param {number[][]} joints @returns {[SVGElement[], SVGElement[]]} the frames alone, and all
+ */
+export function drawFrames(frames, joints) {
+  const drawn = frames.map(drawFrame);
+  return [drawn, [...drawn, ...joints.map(drawConnector), ...frames.map(drawFrameTitle)]];
+}
+
 /** The frame of a body, or a stack of sheets for a repeat that is folded. @param {import("./graphsheet.js").Frame} frame */
-export function drawFrame({ x, y, width, height, title, folded, count, part = "" }) {
+function drawFrame({ path, x, y, width, height, title, folded, count }) {
   const sheets = folded ? Math.min(3, count) : 0,
     parts = [];
   for (let sheet = sheets - 1; sheet > 0; sheet--) {
     parts.push(svg("rect", { x: x + SHEETS * sheet, y: y + SHEETS * sheet, width, height, rx: 9, class: "pl-sheet" }));
   }
   parts.push(svg("rect", { x, y, width, height, rx: 9, class: folded ? "pl-sheet pl-sheet-top" : "pl-sheet-open" }));
+  return svg(
+    "g",
+    { class: `pl-frame-of${folded ? " pl-stack" : ""}`, "data-path": path },
+    ...parts,
+    svg("title", {}, `${title}: a click ${folded ? "unfolds" : "folds"} it`),
+  );
+}
+
+/** @param {import("./graphsheet.js").Frame} frame */
+function drawFrameTitle({ x, y, width, title, folded, count, part = "" }) {
   const times = folded ? `×${count}${part}` : "",
     room = Math.floor((width - (folded ? 28 + 16 * times.length : 60)) / 6.6),
     shortName = title.length > room ? `${title.slice(0, room - 1)}…` : title;
-  const name = svg(
-    "text",
-    { x: x + (folded ? 20 + 16 * times.length : 12), y: y + 22, class: "pl-frame-name" },
-    shortName,
-  );
-  const large = svg("text", { x: x + 10, y: y + 26, class: "pl-frame-times" }, times);
-  const far = svg("text", { x: x + width - 8, y: y + 4, class: "pl-far-name" }, times || title.split(" ")[0]);
   return svg(
     "g",
-    { class: `pl-frame-of${folded ? " pl-stack" : ""}` },
-    ...parts,
-    name,
-    large,
-    far,
-    svg("title", {}, `${title}: a click ${folded ? "unfolds" : "folds"} it`),
+    { class: "pl-frame-title" },
+    svg("text", { x: x + (folded ? 20 + 16 * times.length : 12), y: y + 22, class: "pl-frame-name" }, shortName),
+    svg("text", { x: x + 10, y: y + 26, class: "pl-frame-times" }, times),
+    svg("text", { x: x + width - 8, y: y + 4, class: "pl-far-name" }, times || title.split(" ")[0]),
   );
 }
 

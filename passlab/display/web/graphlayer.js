@@ -1,7 +1,7 @@
 // The cards and frames of a program in a graph pane: which are folded, and what of them is selected or named.
 import { Camera } from "./camera.js";
 import { drawProgram } from "./graphcards.js";
-import { drawConnector, drawFrame, fitText } from "./graphdraw.js";
+import { drawFrames, fitText } from "./graphdraw.js";
 import { canFold, framesAround, isFolded, packProgram, repeatAround, repeatKeys } from "./graphprogram.js";
 
 /** @import { Folds, PlacedCard, PlacedFrame } from "./graphprogram.js" */
@@ -9,13 +9,6 @@ import { canFold, framesAround, isFolded, packProgram, repeatAround, repeatKeys 
 const TITLE = 10,
   MARGIN = 16,
   BEYOND = 60; // pixels: from the top of a frame to the middle of its title, and free above and below what is opened
-
-/** A repeat in a card. @param {import("./graphsheet.js").Frame} frame */
-function drawRepeat(frame) {
-  const element = drawFrame(frame);
-  element.setAttribute("data-path", frame.path);
-  return element;
-}
 
 export class ProgramLayer {
   /** @param {import("./graphpane.js").GraphPane} pane */
@@ -63,12 +56,7 @@ export class ProgramLayer {
         columns: /** @type {[number, number, number][]} */ ([]),
         cards: rects,
       },
-      below: [
-        ...drawn.cards,
-        ...drawn.frames.values(),
-        ...sheet.repeats.map(drawRepeat),
-        ...sheet.joints.map(drawConnector),
-      ],
+      below: [...drawn.cards, ...drawn.frames.values(), ...drawFrames(sheet.repeats, sheet.joints)[1]],
       above: drawn.above,
     };
   }

@@ -2,13 +2,13 @@
 import { Camera } from "./camera.js";
 import { button, el, ICONS, svg } from "./dom.js";
 import { Colours } from "./graphcolours.js";
-import { drawConnector, drawFrame, FAR_SIZE, fitText, widen } from "./graphdraw.js";
+import { drawFrames, FAR_SIZE, fitText, widen } from "./graphdraw.js";
 import { graphKeys, Radius } from "./graphkeys.js";
 import { ProgramLayer } from "./graphlayer.js";
 import { FAR, NEAR } from "./graphlevels.js";
 import { Minimap } from "./graphmap.js";
 import { saveDrawing } from "./graphsave.js";
-import { pack, repeatOf, repeats } from "./graphsheet.js";
+import { pack, repeatOf, repeats, sheetsOf } from "./graphsheet.js";
 import { Slices } from "./graphslices.js";
 
 /** @import { Bindings } from "./model.js" */
@@ -226,23 +226,15 @@ export class GraphPane {
     this.boxes = new Map();
     this.widened.clear();
     this.places = new Map();
-    this.frames = frames.map((frame) => {
-      const element = drawFrame(frame);
-      element.setAttribute("data-path", frame.path);
-      return element;
-    });
+    const [drawnFrames, below] = drawFrames(frames, joints);
+    this.frames = drawnFrames;
     for (const { layout, boxes, x, y } of pieces)
       boxes.forEach((number, at) => {
         this.places.set(number, [x + layout.at[2 * at], y + layout.at[2 * at + 1]]);
       });
     if (program) for (const [box, at] of this.program.places()) this.places.set(box, at);
     const drawn = this.slices.setPieces(pieces);
-    this.scene.replaceChildren(
-      ...(program?.below ?? this.frames),
-      ...joints.map(drawConnector),
-      ...drawn,
-      ...(program?.above ?? []),
-    );
+    this.scene.replaceChildren(...(program?.below ?? below), ...drawn, ...(program?.above ?? []));
     this.map.show(program ? { ...this.sheet, frames: program.sheet.cards } : this.sheet);
     show();
     this.slices.showInitial();
@@ -462,7 +454,9 @@ export class GraphPane {
       const [boxWidth, boxHeight] = this.data.boxes[number];
       return isCovered(x + boxWidth / 2, y + boxHeight / 2);
     };
-    const isFrameCovered = this.sheet.frames.some((frame) => isCovered(frame.x + frame.width, frame.y + frame.height));
+    const isFrameCovered = this.sheet.frames.some((frame) =>
+      isCovered(frame.x + frame.width + sheetsOf(frame), frame.y + frame.height + sheetsOf(frame)),
+    );
     if (top > height / 2 && (isFrameCovered || [...this.places].some(isBoxCovered)))
       camera = Camera.fitting(whole, { width, height: top }, MARGIN);
     this.place(camera);

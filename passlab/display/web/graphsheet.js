@@ -10,7 +10,8 @@ const GAP = 18,
   TITLE = 26,
   SHEETS = 5,
   OVER = 9;
-const LONG_BODY = 24; // boxes of a body above which its pieces may stand in different columns
+const LONG = 24, // boxes of a piece above which it stands in the middle of its column
+  WORTH = 1.2; // how much larger a graph is shown if bodies are broken into columns
 
 /** A piece of a graph, or a repeat. @typedef {PieceRow | RepeatItem} Item */
 
@@ -18,13 +19,14 @@ const LONG_BODY = 24; // boxes of a body above which its pieces may stand in dif
  * A piece as it stands on the sheet: its layout, boxes and groups, and its top left corner; `ends` are the boxes of its
  * arrows where these lead to other pieces.
  * @typedef {{layout: PieceLayout, boxes: number[], groups: number[], x: number, y: number, ends?: [number, number][]}} Placed
- * A frame around bodies: of a repeat that is folded (`count` sheets), or of one body of it.
- * @typedef {{path: string, title: string, folded: boolean, count: number, x: number, y: number, width: number, height: number, boxes: number[], part?: string}} Frame
- * What stands around a unit; `boxes` are all that it stands for.
- * @typedef {{path: string, title: string, folded: boolean, count: number, boxes: number[], part?: string}} UnitFrame
+ * What has a frame: a repeat that is folded (`count` sheets), or one body of it; `boxes` are all that it stands for.
+ * @typedef {{path: string, title: string, folded: boolean, count: number, boxes: number[]}} Body
+ * A frame around a body, or around the `part` of it in one column.
+ * @typedef {Body & {x: number, y: number, width: number, height: number, part?: string}} Frame
+ * A piece with the body that it belongs to, if any: where a column may end. @typedef {{piece: PieceRow, body: Body | null}} Part
  * What stands together in a column: pieces, their places from where values enter, how far they reach to the left and right
- * of that, where they leave, and the frame around them if there is one.
- * @typedef {{pieces: PieceRow[], frame: UnitFrame | null, first: boolean, at: number[], port: number, low: number, high: number, height: number}} Unit
+ * of that, where they leave, and the body around them if there is one.
+ * @typedef {{pieces: PieceRow[], body: Body | null, at: number[], port: number, low: number, high: number, height: number}} Unit
  * @typedef {{width: number, height: number, pieces: Placed[], frames: Frame[], joints: number[][], columns: [number, number, number][]}} Sheet
  */
 
@@ -34,47 +36,21 @@ function piecesOf(items) {
 }
 
 /**
- * The units of items, with the repeats in `open` unfolded.
- * @param {Item[]} items @param {PieceLayout[]} layouts @param {Set<string>} open paths of repeats @param {string} [path] @returns {Unit[]}
+ * The parts of items, with the repeats in `open` unfolded.
+ * @param {Item[]} items @param {Set<string>} open paths of repeats @returns {Part[]}
  */
-function unitsOf(items, layouts, open, path = "") {
+function partsOf(items, open) {
   return items.flatMap((item, at) => {
-    const here = path ? `${path}.${at}` : String(at);
-    if (Array.isArray(item)) return [createUnit([item], layouts, null, true)];
+    if (Array.isArray(item)) return [/** @type {Part} */ ({ piece: item, body: null })];
     const { name, bodies, similar } = item,
+      path = String(at),
+      folded = !open.has(path),
       kind = similar ? "similar" : "identical";
-    if (!open.has(here)) {
-      const boxes = piecesOf([item]).flatMap((piece) => piece[1]);
-      const title = `${name}${similar ? "  (similar)" : ""}`;
-      const pieces = shownPieces(bodies[0]),
-        frame = { path: here, title, folded: true, count: bodies.length, boxes };
-      if (pieces.length < 2 || pieces.reduce((sum, piece) => sum + piece[1].length, 0) <= LONG_BODY)
-        return [createUnit(pieces, layouts, frame, true)];
-      return pieces.map((piece, part) =>
-        createUnit(
-          [piece],
-          layouts,
-          {
-            ...frame,
-            title: `${title}  part ${part + 1} of ${pieces.length}`,
-            part: ` (${part + 1}/${pieces.length})`,
-          },
-          true,
-        ),
-      );
-    }
-    return bodies.flatMap((body, turn) => {
-      const pieces = shownPieces(body),
-        boxes = piecesOf(body).flatMap((piece) => piece[1]);
-      const frame = {
-        path: here,
-        title: `${name}  ${turn + 1} of ${bodies.length} ${kind}`,
-        folded: false,
-        count: 1,
-        boxes,
-      };
-      if (boxes.length <= LONG_BODY) return [createUnit(pieces, layouts, frame, true)];
-      return pieces.map((piece, part) => createUnit([piece], layouts, frame, part === 0));
+    return (folded ? bodies.slice(0, 1) : bodies).flatMap((body, turn) => {
+      const boxes = piecesOf(folded ? [item] : body).flatMap((piece) => piece[1]),
+        title = folded ? `${name}${similar ? "  (similar)" : ""}` : `${name}  ${turn + 1} of ${bodies.length} ${kind}`,
+        around = { path, title, folded, count: folded ? bodies.length : 1, boxes };
+      return shownPieces(body).map((piece) => ({ piece, body: around }));
     });
   });
 }
@@ -84,11 +60,17 @@ function shownPieces(body) {
   return body.flatMap((item) => (Array.isArray(item) ? [item] : shownPieces(item.bodies[0])));
 }
 
+/** How far the sheets of a folded repeat stand out. @param {Body | null} body */
+export const sheetsOf = (body) => (body?.folded ? SHEETS * Math.min(3, body.count) : 0);
+
+/** The height of a frame above and below what is in it. @param {Body | null} body */
+const around = (body) => (body ? sheetsOf(body) + 2 * FRAME + TITLE : 0);
+
 /**
  * Pieces below one another, each entered where the one before is left: their places from the point where values enter.
- * @param {PieceRow[]} pieces @param {PieceLayout[]} layouts @param {UnitFrame | null} frame @param {boolean} first @returns {Unit}
+ * @param {PieceRow[]} pieces @param {PieceLayout[]} layouts @param {Body | null} body @returns {Unit}
  */
-function createUnit(pieces, layouts, frame, first) {
+function createUnit(pieces, layouts, body) {
   const at = /** @type {number[]} */ ([]);
   let port = 0,
     low = 0,
@@ -109,20 +91,18 @@ function createUnit(pieces, layouts, frame, first) {
     port = exit >= 0 ? x + exit : x + pieceWidth / 2;
   });
   // wide: in the middle of its column, wherever values enter and leave
-  if (pieces.length === 1 && !frame && pieces[0][1].length > LONG_BODY) {
+  if (pieces.length === 1 && !body && pieces[0][1].length > LONG) {
     const half = layouts[pieces[0][0]].size[0] / 2;
     [at[0], low, high, enter, port] = [-half, -half, half, 0, 0];
   }
-  const around = frame ? FRAME + (frame.folded ? SHEETS * Math.min(3, frame.count) : 0) : 0;
   return {
     pieces,
-    frame,
-    first,
+    body,
     at,
     port: port - enter,
-    low: low - (frame ? FRAME : 0),
-    high: high + around,
-    height: height + (frame ? around + FRAME + (first ? TITLE : 0) : 0),
+    low: low - (body ? FRAME : 0),
+    high: high + (body ? FRAME + sheetsOf(body) : 0),
+    height: height + around(body),
   };
 }
 
@@ -155,20 +135,54 @@ export function edgesAround(sheet, x, y, width) {
   return column ? [column[0] - GUTTER / 2 + 2, column[0] + column[1] + GUTTER / 2 - 2] : [x, x + width];
 }
 
-/** Distribute units over columns no higher than `maxHeight`. @param {Unit[]} list @param {number} maxHeight @returns {Unit[][]} */
-function columnsOf(list, maxHeight) {
-  const columns = /** @type {Unit[][]} */ ([[]]);
+/**
+ * Distribute parts over columns no higher than `maxHeight`; a frame that goes on in the next column is drawn there again.
+ * @param {Part[][]} groups parts that stay together @param {PieceLayout[]} layouts @param {number} maxHeight @returns {Part[][]}
+ */
+function columnsOf(groups, layouts, maxHeight) {
+  const columns = /** @type {Part[][]} */ ([[]]);
   let used = 0;
-  for (const one of list) {
-    if (columns[columns.length - 1].length && used + one.height > maxHeight) {
+  for (const group of groups) {
+    const inside = heightOf(group, layouts),
+      [{ body }] = group,
+      frame = around(body),
+      last = columns[columns.length - 1].at(-1);
+    let height = inside + (body && last?.body === body ? 0 : frame);
+    if (last && used + height > maxHeight) {
       columns.push([]);
-      used = 0;
+      [used, height] = [0, inside + frame];
     }
-    columns[columns.length - 1].push(one);
-    used += one.height;
+    columns[columns.length - 1].push(...group);
+    used += height;
   }
   return columns;
 }
+
+/** @param {Part[]} group @param {PieceLayout[]} layouts */
+const heightOf = (group, layouts) => group.reduce((sum, { piece }) => sum + layouts[piece[0]].size[1] + GAP, 0);
+
+/** Items of a list in runs whose neighbours belong together. @template T @param {T[]} list @param {(one: T, next: T) => boolean} together @returns {T[][]} */
+function runsOf(list, together) {
+  const runs = /** @type {T[][]} */ ([]);
+  list.forEach((one, at) => {
+    if (at && together(list[at - 1], one)) runs[runs.length - 1].push(one);
+    else runs.push([one]);
+  });
+  return runs;
+}
+
+/** Whether two parts stand in one frame. @param {Part} one @param {Part} next */
+const isOneBody = (one, next) => one.body !== null && one.body === next.body;
+
+/** The units of a column. @param {Part[]} column @param {PieceLayout[]} layouts */
+const unitsOf = (column, layouts) =>
+  runsOf(column, isOneBody).map((run) =>
+    createUnit(
+      run.map(({ piece }) => piece),
+      layouts,
+      run[0].body,
+    ),
+  );
 
 /** @param {Unit[][]} columns @returns {[number, number]} */
 function sizeOf(columns) {
@@ -177,26 +191,44 @@ function sizeOf(columns) {
 }
 
 /**
- * The columns that let all units fit a window at the largest scale.
- * @param {Unit[]} list @param {number} width @param {number} height
+ * The columns that let all parts fit a window at the largest scale, and this scale.
+ * @param {Part[][]} groups parts that stay together @param {PieceLayout[]} layouts @param {number} width @param {number} height
+ * @returns {[Unit[][], number]}
  */
-function bestColumns(list, width, height) {
-  const total = list.reduce((sum, one) => sum + one.height, 0),
-    tallest = Math.max(...list.map((one) => one.height));
-  let bestSplit = columnsOf(list, Infinity),
+function bestColumns(groups, layouts, width, height) {
+  const total = groups.reduce((sum, group) => sum + heightOf(group, layouts), 0),
+    whole = groups.map((group) => heightOf(group, layouts) + around(group[0].body)),
+    tallest = Math.max(...whole),
+    most = whole.reduce((sum, height) => sum + height, 0); // of one column
+  let best = /** @type {Unit[][]} */ ([]),
     scale = -1;
-  for (let count = 1; count <= Math.min(COLUMNS, list.length); count++) {
-    let maxHeight = Math.max(total / count, tallest),
-      columns = columnsOf(list, maxHeight);
-    while (columns.length > count) {
-      maxHeight *= 1.03;
-      columns = columnsOf(list, maxHeight);
+  for (let count = 1; count <= Math.min(COLUMNS, groups.length); count++) {
+    let low = Math.max(total / count, tallest),
+      high = Math.max(low, most);
+    while (high - low > 1) {
+      const middle = (low + high) / 2;
+      if (columnsOf(groups, layouts, middle).length > count) low = middle;
+      else high = middle;
     }
-    const [w, h] = sizeOf(columns);
-    const fits = Math.min(width / w, height / h, 1);
-    if (fits > scale + 1e-6) [bestSplit, scale] = [columns, fits];
+    const units = columnsOf(groups, layouts, high).map((column) => unitsOf(column, layouts)),
+      [w, h] = sizeOf(units),
+      fits = Math.min(width / w, height / h, 1);
+    if (fits > 1.005 * scale) [best, scale] = [units, fits]; // no more columns for next to nothing
   }
-  return bestSplit;
+  return [best, scale];
+}
+
+/**
+ * The units of all columns: bodies are whole, unless they show much smaller then.
+ * @param {Part[]} parts @param {PieceLayout[]} layouts @param {number} width @param {number} height
+ */
+function arranged(parts, layouts, width, height) {
+  const bodies = runsOf(parts, isOneBody),
+    [whole, scale] = bestColumns(bodies, layouts, width, height);
+  if (bodies.length === parts.length) return whole;
+  const pieces = parts.map((part) => [part]),
+    [broken, larger] = bestColumns(pieces, layouts, width, height);
+  return larger > WORTH * scale ? broken : whole;
 }
 
 /**
@@ -205,7 +237,11 @@ function bestColumns(list, width, height) {
  */
 export function pack(data, open, width, height) {
   const sheet = /** @type {Sheet} */ ({ width: 0, height: 0, pieces: [], frames: [], joints: [], columns: [] });
-  const columns = bestColumns(unitsOf(data.items, data.layouts, open), Math.max(200, width), Math.max(200, height));
+  const parts = partsOf(data.items, open),
+    columns = arranged(parts, data.layouts, Math.max(200, width), Math.max(200, height)),
+    counts = /** @type {Map<Body, number>} */ (new Map()), // of the frames of each body
+    turns = /** @type {Map<Body, number>} */ (new Map());
+  for (const { body } of columns.flat()) if (body) counts.set(body, (counts.get(body) ?? 0) + 1);
   let left = 0,
     last = /** @type {[number, number] | null} */ (null);
   for (const column of columns) {
@@ -214,7 +250,7 @@ export function pack(data, open, width, height) {
       y = OVER;
     for (const one of column) {
       const top = y;
-      y += one.frame ? FRAME + (one.first ? TITLE : 0) : 0;
+      y += one.body ? FRAME + TITLE : 0;
       one.pieces.forEach(([number, boxes, groups], place) => {
         const layout = data.layouts[number],
           x = port + one.at[place];
@@ -224,7 +260,7 @@ export function pack(data, open, width, height) {
               last,
               [x + layout.entry, y + entryOf(layout)],
               left,
-              one.frame && !place ? top - OVER + 1 : y - OVER,
+              one.body && !place ? top - OVER + 1 : y - OVER,
             ),
           );
         sheet.pieces.push({ layout, boxes, groups, x, y });
@@ -232,13 +268,17 @@ export function pack(data, open, width, height) {
         last = layout.exit >= 0 ? [x + layout.exit, y] : null;
         y += GAP;
       });
-      if (one.frame) {
-        const around = one.frame.folded ? SHEETS * Math.min(3, one.frame.count) : 0;
+      if (one.body) {
+        const { body } = one,
+          count = counts.get(body) ?? 1,
+          turn = (turns.get(body) ?? 0) + 1;
+        turns.set(body, turn);
         sheet.frames.push({
-          ...one.frame,
+          ...body,
+          ...(count > 1 && { title: `${body.title}  part ${turn} of ${count}`, part: ` (${turn}/${count})` }),
           x: port + one.low,
           y: top,
-          width: one.high - one.low - around,
+          width: one.high - one.low - sheetsOf(body),
           height: y - GAP + FRAME - top,
         });
         y = top + one.height;
