@@ -47,6 +47,7 @@ _CHECKED = {
     "font_family": re.compile(r"[-\w, ]+\Z", re.ASCII),
     "font_weight": re.compile(r"[a-z0-9]+\Z"),
     "text_anchor": re.compile(r"[a-z]+\Z"),
+    "paint_order": re.compile(r"[a-z]+\Z"),
     "src": re.compile(r"data:image/svg\+xml;base64,[A-Za-z0-9+/=]*\Z"),
 }
 _NUMBERS = frozenset(

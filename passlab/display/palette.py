@@ -27,6 +27,25 @@ def ink(name: str) -> str:
     return f"color-mix(in srgb,{HUES[name]} 58%,currentColor)"
 
 
+PAPER, BLACK = "#ffffff", "#101216"
+
+
+def mixed(one: str, share: float, other: str) -> str:
+    """Return a colour of which a share is one colour, and the rest another: `#rrggbb` of two such."""
+    parts = [(int(one[at : at + 2], 16), int(other[at : at + 2], 16)) for at in (1, 3, 5)]
+    return "#" + "".join(f"{round(a * share + b * (1 - share)):02x}" for a, b in parts)
+
+
+def tint(hue: str, share: float) -> str:
+    """Return the colour of a surface in a picture: a share of a hue on white, also on a page that is dark."""
+    return mixed(hue, share, PAPER)
+
+
+def dark(hue: str) -> str:
+    """Return the colour of text of a hue in a picture, which contrasts with every tint."""
+    return mixed(hue, 0.8, BLACK)
+
+
 MUTED = "color-mix(in srgb,currentColor 74%,transparent)"
 BLUE, VIOLET, TEAL, GREEN = ink("blue"), ink("violet"), ink("teal"), ink("green")
 AMBER, RUST, PINK, RED = ink("amber"), ink("rust"), ink("pink"), ink("red")

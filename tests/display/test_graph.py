@@ -18,7 +18,7 @@ from passlab.display.graphs.dataflow import dataflow, fold_chains, fold_groups, 
 from passlab.display.graphs.families import FAMILIES, HUE_OF, family_of
 from passlab.display.graphs.layout import LayoutError, lay_out, skeleton
 from passlab.display.pages.scripts import WEB
-from passlab.display.palette import HUES
+from passlab.display.palette import HUES, dark
 from passlab.testing import resnet
 from tests.display.programs import hostile, network
 
@@ -246,7 +246,7 @@ def test_pictures_widgets_and_legends_have_one_colour_for_each_family():
     drawing, static = view.svg(), view.html()
     for family, name in (("heavy", "nn.dense"), ("activation", "nn.relu")):
         hue = HUES[HUE_OF[FAMILIES.index(family)]]
-        assert re.search(rf'fill="{hue}"[^>]*>{name}<', drawing), name
+        assert re.search(rf'fill="{dark(hue)}"[^>]*>{name}<', drawing), name
         assert re.search(rf"background:{hue}[^>]*></span><span>{family}<", static), family
 
 

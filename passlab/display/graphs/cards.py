@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from passlab.display.graphs.dataflow import Dataflow
-from passlab.display.graphs.drawing import AMBER, FONT, INK, LINE, TEAL, VIOLET, Caption, draw_arrows, draw_box
+from passlab.display.graphs.drawing import AMBER, FONT, INK, LINE, TEAL, TEXT, VIOLET, Caption, draw_arrows, draw_box
 from passlab.display.graphs.frames import Frame
 from passlab.display.graphs.layout import Size
 from passlab.display.graphs.regions import EFFECT, HEADER, PAD, RAIL, PlacedFrame, text_width
 from passlab.display.html import Markup, join, tag
-from passlab.display.palette import HUES
+from passlab.display.palette import HUES, dark, tint
 from passlab.errors import visible
 from passlab.ir.expr import Expr, GlobalVar
 from passlab.ir.walk import post_order
@@ -132,8 +132,9 @@ def draw_cards(picture: Picture, window: Size) -> Markup:
     )
 
 
-def _text(text: str, x: float, y: float, colour: str = INK, bold: bool = False) -> Markup:
-    return tag("text", text, x=round(x, 1), y=round(y, 1), fill=colour, font_weight="600" if bold else None)
+def _text(text: str, x: float, y: float, colour: str = "", bold: bool = False) -> Markup:
+    ink = dark(colour) if colour else TEXT
+    return tag("text", text, x=round(x, 1), y=round(y, 1), fill=ink, font_weight="600" if bold else None)
 
 
 def _rect(
@@ -141,7 +142,7 @@ def _rect(
 ) -> Markup:
     return tag(
         "rect", x=round(x, 1), y=round(y, 1), width=round(width, 1), height=round(height, 1), rx=6,
-        fill=colour, fill_opacity=fill, stroke=colour, stroke_opacity=edge,
+        fill=tint(colour, fill) if fill else "none", stroke=colour, stroke_opacity=edge,
     )  # fmt: skip
 
 
@@ -215,7 +216,7 @@ def _inside(picture: Picture, placed: PlacedFrame, x: float, y: float) -> list[M
         if item in region.results:
             boxes.append(_result(x + left + width / 2, y + top + height + 3))
     if boxes:
-        parts.append(tag("g", *boxes, text_anchor="middle", fill=INK))
+        parts.append(tag("g", *boxes, text_anchor="middle", fill=TEXT))
     if frame.text and frame.number not in picture.folded:
         parts.append(_text(f"→ {frame.text}", x + PAD, y + placed.size[1] - PAD - 2))
     return [*parts, *_rail(region.rail, sides, x, y)]
@@ -233,7 +234,9 @@ def _rail(
     for number, (item, height) in enumerate(zip(rail, at, strict=True), 1):
         places = [middle, *([x + sides[item][0] + EFFECT] if item >= 0 else [])]
         for place in places:
-            disc = tag("rect", x=round(place - 8, 1), y=round(height - 8, 1), width=16, height=16, rx=8, fill=RUST)
+            disc = tag(
+                "rect", x=round(place - 8, 1), y=round(height - 8, 1), width=16, height=16, rx=8, fill=dark(RUST)
+            )
             white = {"text_anchor": "middle", "fill": "#ffffff", "font_weight": "600"}
             parts += [disc, tag("text", str(number), x=round(place, 1), y=round(height + 4, 1), **white)]
     return [join(parts)] if parts else []

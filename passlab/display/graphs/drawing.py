@@ -1,4 +1,8 @@
-"""A laid-out graph as SVG for pages without widgets: colours that read on white and on black, no text as markup."""
+"""A laid-out graph as SVG for pages without widgets, no text as markup.
+
+A picture does not know whether its page is light or dark. So text stands on light surfaces, in dark colours, and only
+arrows, whose colour can be seen on both, are on the page itself.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,13 @@ from passlab.display.graphs.dataflow import BoxGroup, Dataflow
 from passlab.display.graphs.families import HUE_OF
 from passlab.display.graphs.layout import GraphLayout
 from passlab.display.html import Markup, join, tag
-from passlab.display.palette import HUES
+from passlab.display.palette import HUES, dark, tint
 
 AMBER, BLUE, GREEN, MUTED, TEAL, VIOLET = (HUES[name] for name in ("amber", "blue", "green", "muted", "teal", "violet"))
 FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
-INK = "#6a7280"
+INK = "#6a7280"  # of arrows
+TEXT = dark(HUES["muted"])
+FAINT, STRONG, GROUP = 0.06, 0.14, 0.07  # of a hue in a box, in a changed one, and in a group
 _KINDS = {
     "op": BLUE,
     "call": TEAL,
@@ -52,10 +58,12 @@ def draw(
         draw_box(box.kind, caption, at.boxes[box.number], box_size(caption.lines))
         for box, caption in zip(graph.boxes, captions, strict=True)
     )
+    groups = [(group, at.groups[group.number]) for group in graph.groups if group.number in at.groups]
     parts = [
-        *(_group(group, at.groups[group.number]) for group in graph.groups if group.number in at.groups),
+        *(_group(group, sides) for group, sides in groups),
         draw_arrows([points for points in at.arrows if len(points) >= 8]),
-        tag("g", *boxes, text_anchor="middle", fill=INK),
+        *(_group_name(group, sides) for group, sides in groups),
+        tag("g", *boxes, text_anchor="middle", fill=TEXT),
     ]
     width, height = at.width + 2 * MARGIN, at.height + 2 * MARGIN
     return tag(
@@ -74,21 +82,18 @@ def draw(
 def _group(group: BoxGroup, sides: tuple[float, float, float, float]) -> Markup:
     x0, y0, x1, y1 = sides
     colour = _KINDS.get(group.kind, TEAL)
-    frame = tag(
-        "rect",
-        x=x0,
-        y=y0,
-        width=x1 - x0,
-        height=y1 - y0,
-        rx=8,
-        fill=colour,
-        fill_opacity=0.07,
-        stroke=colour,
-        stroke_opacity=0.5,
-    )
+    looks = {"fill": tint(colour, GROUP), "stroke": colour, "stroke_opacity": 0.5}
+    return tag("rect", x=x0, y=y0, width=x1 - x0, height=y1 - y0, rx=8, **looks)
+
+
+def _group_name(group: BoxGroup, sides: tuple[float, float, float, float]) -> Markup:
+    """The name of a group, as much of it as fits; arrows that run into the group pass behind it."""
+    x0, y0, x1, _ = sides
+    colour = _KINDS.get(group.kind, TEAL)
     room = max(1, int((x1 - x0 - 12) / CHAR))
     name = group.name if len(group.name) <= room else f"{group.name[: room - 1]}…"
-    return join([frame, tag("text", name, x=x0 + 8, y=y0 + 13, fill=colour)])
+    halo = {"paint_order": "stroke", "stroke": tint(colour, GROUP), "stroke_width": 3}
+    return tag("text", name, x=x0 + 8, y=y0 + 13, fill=dark(colour), **halo)
 
 
 def draw_arrows(arrows: Sequence[Sequence[float]]) -> Markup:
@@ -130,12 +135,11 @@ def _head(points: Sequence[float]) -> str:
 
 
 def draw_box(kind: str, caption: Caption, place: tuple[float, float], size: tuple[float, float]) -> Markup:
-    """Return a box with its lines, and the mark of its change, for a group whose text is in the middle and in `INK`."""
+    """Return a box with its lines and the mark of its change, for a group whose text is centred and in `TEXT`."""
     (x, y), (width, height) = place, size
     colour = HUES[HUE_OF[caption.family]] if caption.family else _KINDS.get(kind, MUTED)
     edge = _CHANGES.get(caption.change, colour)
     round_ = height / 2 if kind in ("input", "constant", "output") else 6
-    looks = {"fill_opacity": 0.14, "stroke_width": 1.6} if caption.change else {"fill_opacity": 0.06}
     frame = tag(
         "rect",
         x=x - width / 2,
@@ -143,9 +147,9 @@ def draw_box(kind: str, caption: Caption, place: tuple[float, float], size: tupl
         width=width,
         height=height,
         rx=min(round_, 12),
-        fill=edge,
+        fill=tint(edge, STRONG if caption.change else FAINT),
         stroke=edge,
-        **looks,
+        stroke_width=1.6 if caption.change else None,
     )
     top = y - height / 2 + 17
     lines = [
@@ -154,7 +158,7 @@ def draw_box(kind: str, caption: Caption, place: tuple[float, float], size: tupl
             line,
             x=x,
             y=top + 15 * row,
-            fill=colour if not row else None,
+            fill=dark(colour) if not row else None,
             font_weight="600" if not row else None,
         )
         for row, line in enumerate(caption.lines)
@@ -166,5 +170,5 @@ def _badge(change: str, x: float, y: float, colour: str) -> list[Markup]:
     """The mark of a changed box, on its corner."""
     if change not in _MARKS:
         return []
-    disc = tag("rect", x=x - 6, y=y - 6, width=12, height=12, rx=6, fill=colour)
+    disc = tag("rect", x=x - 6, y=y - 6, width=12, height=12, rx=6, fill=dark(colour))
     return [disc, tag("text", _MARKS[change], x=x, y=y + 4, font_weight="700", fill="#ffffff")]

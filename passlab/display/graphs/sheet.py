@@ -240,7 +240,7 @@ def pack(items: Sequence[Item], placed: dict[GraphPiece, PlacedPiece], window: S
 
 
 def _body(item: Item, placed: dict[GraphPiece, PlacedPiece]) -> list[Placed]:
-    """The pieces of an item, of a repeat those of its first body."""
+    """Return the pieces of an item; a repeat has the pieces of its first body."""
     if isinstance(item, GraphPiece):
         return [(placed[item], None)]
     return [(placed[piece], item) for piece in _pieces(item.bodies[0])]

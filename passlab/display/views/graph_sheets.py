@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 
 from passlab.display.graphs.dataflow import Arrow, Box, BoxGroup, Dataflow
 from passlab.display.graphs.drawing import Caption
 from passlab.display.graphs.layout import GraphLayout
-from passlab.display.graphs.repeats import GraphPiece, Item, body_name, boxes_of
+from passlab.display.graphs.repeats import GraphPiece, Item, Repeat, body_name, boxes_of
 from passlab.display.graphs.sheet import PlacedPiece, Sheet
 from passlab.display.protocol.programs import PieceLayout, PieceRow, PlacedArrow, RepeatItem, Sides
 
@@ -99,8 +100,12 @@ def on_sheet(graph: Dataflow, captions: Sequence[Caption], sheet: Sheet) -> tupl
             x0, y0, x1, y1 = placed.layout.groups[group]
             sides[len(drawn.groups)] = (x0 + x, y0 + y, x1 + x, y1 + y)
             drawn.groups.append(BoxGroup(len(drawn.groups), graph.groups[group].kind, graph.groups[group].name, None))
+    counts = Counter(fold.repeat for fold in sheet.folds)  # of the columns of each
+    turns: Counter[Repeat] = Counter()
     for fold in sheet.folds:
-        name = f"{body_name(graph, fold.repeat.bodies[0])}: {len(fold.repeat.bodies)} times"
+        turns[fold.repeat] += 1
+        part = f" ({turns[fold.repeat]}/{counts[fold.repeat]})" if counts[fold.repeat] > 1 else ""
+        name = f"×{len(fold.repeat.bodies)}{part}  {body_name(graph, fold.repeat.bodies[0])}"
         sides[len(drawn.groups)] = fold.sides
         drawn.groups.append(BoxGroup(len(drawn.groups), "function", name, None))
     drawn.arrows = [Arrow(0, 0) for _ in arrows]

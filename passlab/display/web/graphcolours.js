@@ -8,7 +8,7 @@ const FAMILIES = ["other", "heavy", "pooling", "normalisation", "activation", "a
   KINDS = { op: "operator", call: "call", fused: "fused function", branch: "branch", ref: "reference" };
 const FIXED = ["family", "kind"],
   CHANGES = /** @type {GraphData["boxes"][number][3][]} */ (["added", "changed"]), // drawn around a box
-  STRONGEST = 65; // percent of ink of the largest number
+  STRONGEST = 48; // percent of the hue for the largest number, on which text can be read
 
 export class Colours {
   /** @param {() => void} onChange called when another series is selected */
@@ -45,7 +45,7 @@ export class Colours {
       this.name === "kind"
         ? Object.entries(KINDS).map(([kind, name]) => [`is-${kind}`, name])
         : [...FAMILIES.map((name, number) => [`family-${number}`, name]).slice(1), ["is-call", "call"]];
-    const shown = FIXED.includes(this.name) ? named.filter(([kind]) => present.has(kind)) : [];
+    const shown = this.isScale ? [] : named.filter(([kind]) => present.has(kind));
     const changes = new Set(this.boxes.map((box) => box[3])),
       marks = CHANGES.filter((change) => changes.has(change)).map((change) => [`legend-${change}`, change]);
     this.legend.replaceChildren(
@@ -54,9 +54,14 @@ export class Colours {
     this.legend.hidden = !shown.length && !marks.length;
   }
 
+  /** Whether boxes are coloured by numbers. */
+  get isScale() {
+    return !FIXED.includes(this.name);
+  }
+
   /** Colour boxes from light to strong by the selected series; without one the style sheet does it. @param {Map<number, SVGElement>} boxes */
   paint(boxes) {
-    const values = FIXED.includes(this.name) ? undefined : this.values[this.name];
+    const values = this.isScale ? this.values[this.name] : undefined;
     const max = values ? Math.max(...values.map((value) => value ?? 0), 1e-30) : 0;
     for (const [number, box] of boxes) {
       const value = values?.[number] ?? null,

@@ -435,6 +435,7 @@ export class GraphPane {
 
   paint() {
     this.element.classList.toggle("pl-by-kind", this.colours.name === "kind");
+    this.element.classList.toggle("pl-by-value", this.colours.isScale);
     this.colours.paint(this.boxes);
   }
 
