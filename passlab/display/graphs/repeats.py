@@ -66,7 +66,8 @@ def structure(graph: Dataflow, whole: int) -> list[Item]:
     if not graph.boxes:
         return []
     if len(graph.boxes) <= whole:
-        return _cut_pieces([GraphPiece(tuple(range(len(graph.boxes))))], _Cuts(graph, order, producers, set()))
+        (whole_graph,) = _Cuts(graph, order, producers, set()).cut([[GraphPiece(tuple(range(len(graph.boxes))))]])
+        return list(whole_graph)
     tokens: list[_Token] = []
     small = {home for home, count in Counter(homes).items() if home >= 0 and count <= whole}
     for segment in _segments(graph, order, homes, small):
@@ -75,18 +76,23 @@ def structure(graph: Dataflow, whole: int) -> list[Item]:
     for token in squeeze(tokens):
         item = token.item
         items += _region(graph, item.boxes) if isinstance(item, GraphPiece) and token.weight > NO_WAISTS else [item]
-    return _cut_pieces(
-        _join_pieces(items, RUN, homes),
-        _Cuts(graph, order, producers, {place for place, number in enumerate(order) if homes[number] in small}),
-    )
+    together = {place for place, number in enumerate(order) if homes[number] in small}
+    cuts = _Cuts(graph, order, producers, together)
+    (cut,) = cuts.cut([_join_pieces(items, RUN, homes, cuts)])
+    return list(cut)
 
 
-def _join_pieces(items: Sequence[Item], most: int, homes: Sequence[int]) -> list[Item]:  # recurses: few repeats deep
-    """Return items with neighbouring pieces of a function as one, of up to `most` boxes; of a body, of up to `BODY`."""
+# recurses: few repeats deep
+def _join_pieces(items: Sequence[Item], most: int, homes: Sequence[int], cuts: _Cuts) -> list[Item]:
+    """Return items with neighbouring pieces of a function as one, of up to `most` boxes.
+
+    Those of a body are joined up to `BODY` boxes, and then cut alike in all bodies.
+    """
     joined: list[Item] = []
     for item in items:
         if isinstance(item, Repeat):
-            joined.append(Repeat(tuple(tuple(_join_pieces(body, BODY, homes)) for body in item.bodies), item.similar))
+            bodies = [_join_pieces(body, BODY, homes, cuts) for body in item.bodies]
+            joined.append(Repeat(cuts.cut(bodies), item.similar))
             continue
         last = joined[-1] if joined else None
         fits = isinstance(last, GraphPiece) and len(last.boxes) + len(item.boxes) <= most
@@ -95,25 +101,6 @@ def _join_pieces(items: Sequence[Item], most: int, homes: Sequence[int]) -> list
         else:
             joined.append(item)
     return joined
-
-
-def _cut_pieces(items: Sequence[Item], cuts: _Cuts) -> list[Item]:  # recurses: few repeats deep
-    """Return items with each high piece as several, the pieces of all bodies of a repeat at the same places."""
-    cut: list[Item] = []
-    for item in items:
-        if isinstance(item, GraphPiece):
-            cut += cuts.parts(item.boxes, cuts.places(item.boxes))
-            continue
-        model = item.bodies[1]  # the first one may take inputs where the others take values
-        places = [cuts.places(part.boxes) if isinstance(part, GraphPiece) else [] for part in model]
-        bodies = []
-        for body in item.bodies:
-            parts: list[Item] = []
-            for part, at in zip(body, places, strict=True):
-                parts += cuts.parts(part.boxes, at) if isinstance(part, GraphPiece) else _cut_pieces([part], cuts)
-            bodies.append(tuple(parts))
-        cut.append(Repeat(tuple(bodies), item.similar))
-    return cut
 
 
 class _Cuts:
@@ -133,6 +120,19 @@ class _Cuts:
             steps[last + 1] -= 1
         # By place: whether a cut before it parts what is drawn with a frame around it.
         self.is_inside = [opened > 0 or place in whole for place, opened in enumerate(accumulate(steps))]
+
+    def cut(self, bodies: Sequence[Sequence[Item]]) -> tuple[tuple[Item, ...], ...]:
+        """Return alike bodies with each high piece as several, cut at the same places in all of them."""
+        model = bodies[min(1, len(bodies) - 1)]  # the first one may take inputs where the others take values
+        places = [self.places(item.boxes) if isinstance(item, GraphPiece) else [] for item in model]
+        return tuple(
+            tuple(
+                part
+                for item, at in zip(body, places, strict=True)
+                for part in (self.parts(item.boxes, at) if isinstance(item, GraphPiece) else [item])
+            )
+            for body in bodies
+        )
 
     def parts(self, boxes: tuple[int, ...], places: Sequence[int]) -> list[Item]:
         """Return boxes as pieces, cut before the places, and into chunks where no place was found for very many."""
