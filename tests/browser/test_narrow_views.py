@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import passlab.notebook
 from passlab import lab
+from passlab.display import recording_view
 from passlab.testing import resnet
 from tests.browser.test_find_and_copy import PASSES, PROGRAM
 from tests.browser.widget_page import widget_page
@@ -85,3 +86,25 @@ def test_sentences_as_long_as_paragraphs_leave_room_to_the_lines(chrome: Browser
             expect(page.locator(look).first).to_have_attribute("tabindex", "0")
         page.set_viewport_size({"width": 1440, "height": 900})
         expect(page.locator(".pl-title").first).not_to_have_attribute("tabindex", "0")
+
+
+# The rows of a list of rewrites that do not show all of their text.
+_UNREAD = """() => [...document.querySelectorAll(".pl-rewrite-row .pl-pass-name")]
+  .filter((name) => name.scrollWidth > name.clientWidth + 1 || name.scrollHeight > name.clientHeight + 1)
+  .map((name) => name.textContent)"""
+PAIRS = """def @main(%x: Tensor[(2, 3, 4), float32]) {
+  let %a = reshape(reshape(reshape(%x, newshape=[6, 4]), newshape=[4, 6]), newshape=[3, 8]);
+  let %b = cast(cast(cast(%a, dtype="float64"), dtype="float64"), dtype="float32");
+  transpose(transpose(%b, axes=[1, 0]), axes=[1, 0])
+}"""
+
+
+def test_rewrites_are_read_whole_at_every_width(chrome: Browser) -> None:
+    recording = passlab.record(passlab.parse(PAIRS), "InferType, SimplifyExpr", 4)
+    with widget_page(passlab.notebook.show(recording_view(recording)), chrome, size=(1440, 900)) as (page, _):
+        for key in ("g", "j", "j", "6"):
+            page.keyboard.press(key)
+        expect(page.locator(".pl-rewrite-row").nth(1)).to_be_visible()
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width + 40, "height": 900})
+            assert page.evaluate(_UNREAD) == [], width

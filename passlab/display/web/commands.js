@@ -78,16 +78,23 @@ export class Commands {
     ];
     this.buttons[1].title = tip("every", "?");
     root.addEventListener("focusin", () => this.hint(), { once: true });
+    this.frame = 0; // of the next measurement
     for (const name of ["focusin", "keyup", "click"]) root.addEventListener(name, () => this.reachText());
     new ResizeObserver(() => this.reachText()).observe(root);
     Object.assign(root, { commands: this }); // for JupyterLab's palette and menu
   }
 
-  /** Let Tab reach a text that has to be scrolled. */
+  /** Let Tab reach a text that has to be scrolled: with the next picture, for which the browser measures all texts anyway. */
   reachText() {
-    for (const text of this.root.querySelectorAll(".pl-title, .pl-step-head"))
-      if (text.scrollHeight > text.clientHeight + 1) text.setAttribute("tabindex", "0");
-      else text.removeAttribute("tabindex");
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      const texts = [...this.root.querySelectorAll(".pl-title, .pl-step-head")];
+      const high = texts.map((text) => text.scrollHeight > text.clientHeight + 1);
+      texts.forEach((text, at) => {
+        if (high[at]) text.setAttribute("tabindex", "0");
+        else text.removeAttribute("tabindex");
+      });
+    });
   }
 
   /**
