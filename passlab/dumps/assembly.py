@@ -524,7 +524,9 @@ class Assembly:
             step.after_body, step.names, step.pieces = body.piece, body.names, body.pieces
             step.digest = body.numbers
         both = (body, begun.body) if body is not None and begun.body is not None else None
-        same = both is not None and (both[0].numbers == both[1].numbers or (is_whole and verdicts.are_alike(*both)))
+        same = both is not None and (
+            both[0].numbers == both[1].numbers or (is_whole and verdicts.are_alike(*both, begun.banner.name))
+        )
         step.verdict, step.since = ("unchanged" if same else "unknown"), step.number
         for child in begun.children:
             self.inside[child] = step.number

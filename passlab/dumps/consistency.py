@@ -30,6 +30,7 @@ _NAME = re.compile(rb"%" + _WORD)
 _LABEL = re.compile(rb"\n(?:; <label>:)?(\d+|" + _WORD[1:] + rb":")
 _TARGET = re.compile(rb"label %(\d+|" + _WORD[1:])
 _USED = re.compile(rb"\b(?:ptr|i\d+|float|double|half|bfloat) %" + _WORD)  # no type stands in these places
+_BEHIND_END = re.compile(rb"\n  (?:ret|br|unreachable|indirectbr|resume)\b[^\n]*\n  (?=[%a-z])")  # of a block
 _GROUP = re.compile(rb"(?m)^attributes #(\d+) = ")
 _METADATA = re.compile(rb"(?m)^!(\d+) = ")
 _NAMED_METADATA = re.compile(rb"(?m)^![a-zA-Z]")
@@ -37,7 +38,7 @@ _NAMED_METADATA = re.compile(rb"(?m)^![a-zA-Z]")
 _RESULTS = re.compile(rb"\n *(%[^=\n]+) = ")
 _RESULT = re.compile(rb"%[\w.$-]+")
 _VALUE = re.compile(rb"%(?:\d+|c\d\w*|cst\w*|true\w*|false\w*)(?![\w.$-])")  # these are results of operations
-_PREDECESSORS = re.compile(rb" +// [^\n]*")
+_PREDECESSORS = re.compile(rb"(?<! ) +// [^\n]*")
 _BLOCK_LINE = re.compile(rb"(?m)^ *(\^[^\n]*)")
 _BLOCK = re.compile(rb"\^\w+")
 _BLOCK_HEAD = re.compile(rb"(?m)^ *(\^\w+)")
@@ -77,6 +78,8 @@ def _llvm_function(data: bytes) -> bool:
     if head is None:
         return True
     body = data[head.end() :]
+    if _BEHIND_END.search(body):
+        return False
     numbers = [int(one) for one in _NUMBERED.findall(body)]
     entry = len({*_NUMBER.findall(head[0])})  # the number of the first block, unless it has a name
     expected = entry if numbers[:1] == [entry] else entry + 1

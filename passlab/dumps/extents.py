@@ -137,7 +137,7 @@ _TOP = (
     rb"|; (?:ModuleID = |Function Attrs: |Materializable|uselistorder directives)"
 )
 _LABEL = rb"(?:" + _NAME + rb":(?: +;[^\n]*)?|; <label>:\d+:[^\n]*)\r?\n"
-_INSIDE = rb"  (?! *;)[^\n]*\n|\r?\n|" + _LABEL
+_INSIDE = rb"(?:  |\t)(?! *;)[^\n]*\n|\r?\n|" + _LABEL
 _FUNCTION = rb"define [^\n]*\{\r?\n(?:" + _INSIDE + rb"){0,4000}\}\r?(?:\n|\Z)"
 _CLEAN = re.compile(rb"(?:(?:" + _TOP + rb")[^\n]*(?:\n|\Z)|\r?\n|" + _FUNCTION + rb"){0,400}")
 _INSIDE_LINES = re.compile(rb"(?:" + _INSIDE + rb"){0,4000}")
@@ -350,7 +350,8 @@ _TAIL = re.compile(
     rb"(?:[#!][A-Za-z_][\w.$-]* = [^\n]*(?:\n|\Z))*(?:(?:\r?\n)*\{-#\r?\n(?:[^\n]*\n)*?#-\}[^\n]*(?:\n|\Z))?(?:\r?\n)*"
 )
 # In the region of an operation that begins a line, lines are indented, are labels, or close and open regions.
-_OUTSIDE = re.compile(rb"(?m)^(?:(?![ }^\r\n])[^\n]*|[ \t]*//[^\n]*)\n")
+_OUTSIDE = re.compile(rb"(?m)^(?:(?![ \t}^\r\n])[^\n]*|[ \t]*//[^\n]*)\n")
+_DECLARED = (b"func.func", b"util.func", b"tt.func")  # without a region, these are private
 _SYMBOL = re.compile(rb'@("[^"\n]*"|[\w.$-]+)')
 _LOCATION_USED = re.compile(rb"\(#loc\d*\)|[\[, ]#loc\d*[\],)]")
 
@@ -368,7 +369,8 @@ def _mlir_extent(data: bytes, unit: str) -> Extent:
     if not _opens(root[0]):
         end = root.end()
         spans += root.span()
-        closed = root[0].endswith(b"\n")
+        is_declared = root["op"] not in _DECLARED or b" private " in root[0] or b"{...}" in root[0]
+        closed = root[0].endswith(b"\n") and is_declared
     else:
         end, closed = _region_end(data, root.end(), stop)
         spans += [root.start(), *_without(data, root.end(), end, _OUTSIDE)[1:]]
@@ -383,7 +385,7 @@ def _mlir_extent(data: bytes, unit: str) -> Extent:
 def _is_dirty(data: bytes, start: int, end: int) -> bool:
     """Whether some line of a region is not of it; counting is faster than the search of a pattern."""
     left = data.count(b"\n", start - 1, end) - 1  # the last one ends the operation
-    for first in (b" ", b"}", b"^", b"\n", b"\r"):
+    for first in (b" ", b"}", b"^", b"\n", b"\t", b"\r"):
         if left <= 0:
             break
         left -= data.count(b"\n" + first, start - 1, end)

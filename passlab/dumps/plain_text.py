@@ -77,7 +77,7 @@ def _padded(head: bytes) -> Change | None:
 
 
 _OPENS = re.compile(rb"\{[ \t]+\n")  # no compiler prints a blank there
-_BLANKS = re.compile(rb"(?m)[ \t]+$")
+_BLANKS = re.compile(rb"(?m)(?<![ \t])[ \t]+$")
 
 
 # ---------------------------------------------------------------- the width of a terminal

@@ -73,9 +73,9 @@ def differ_in_other_output(old: Excerpt, new: Excerpt, language: str, are_progra
                 at, to, dropped = at + step, to + 1, dropped + 1
                 continue
         if to < len(others) and _is_strange(others[to], own):
-            to += 1
+            at, to = at + _is_glued(others[to], rows, at), to + 1
         elif at < len(rows) and _is_strange(rows[at], own):
-            at += 1
+            at, to = at + 1, to + _is_glued(rows[at], others, to)
         else:
             return False
         dropped += 1
@@ -88,7 +88,7 @@ def _rows(text: Excerpt) -> list[Row]:
     last = None
     for start, end in zip(text.spans[::2], text.spans[1::2], strict=True):
         hole = text.source.read(last, start) if last is not None else b""
-        if b"{\n" not in hole:
+        if b"{\n" not in hole or hole.count(b"\n") <= _FARTHEST:  # else an operation, or the end of a torn line
             rows += [(line, True) for line in hole.split(b"\n") if line.strip()]
         data = FORMS[text.form](text.source.read(start, end))
         rows += [(line, False) for line in data.split(b"\n") if line.strip()]
@@ -129,6 +129,12 @@ def _is_text(line: bytes) -> bool:
 
 def _is_strange(row: Row, own: re.Pattern[bytes]) -> bool:
     return row[1] or (own.match(row[0]) is None and not row[0].endswith(b"{"))
+
+
+def _is_glued(row: Row, rows: list[Row], at: int) -> bool:
+    """Whether a line is other output with a line of the program behind it."""
+    line = rows[at][0].strip() if at < len(rows) else b""
+    return len(line) > 1 and row[0].strip().endswith(line)
 
 
 def strange_lines(text: Excerpt, language: str) -> list[bytes]:

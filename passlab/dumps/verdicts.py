@@ -68,7 +68,7 @@ _DEPTHS = {"hal.executable": 1, "hal.executable.variant": 2, "builtin.module": 3
 _FUNCTION = 4
 _INLINER = re.compile(r"Inliner(?:Pass)?\Z")
 _CALL = re.compile(rb"\bcall\b[^\n@]*@")
-_LOCATIONS = re.compile(r"(?i)debug|location")  # passes that change locations, which the texts do not show
+_LOCATIONS = re.compile(r"(?i)debug|location|DIScope")  # passes that change locations, which the texts do not show
 ELSEWHERE = "it ran on another program, which the pass around it made for itself"
 EMPTY, FAR = 8, 16  # lines of an empty module; steps after which an outer program is not expected again
 _NOTHING = re.compile(rb"^\s+pass\s*$", re.MULTILINE)
@@ -100,7 +100,7 @@ def judge(step: Step, body: Body | None, before_body: Body | None, assembly: Ass
         step.verdict = step.status
     elif is_cut:
         step.verdict = "unknown"
-    elif step.scope == DIFF or (traits.says_changes and after is not None):
+    elif step.scope == DIFF or (traits.says_changes and after is not None and before is None):
         step.verdict = "changed"
     elif after is not None and (is_torn or (before is None and _is_torn(step, assembly))):
         step.verdict, step.note = "unknown", TORN
@@ -320,8 +320,13 @@ def _is_alike(step: Step, last: Step | int | None) -> bool:
     return _have_equal_parts(zip(step.names, step.pieces, strict=True), zip(last.names, last.pieces, strict=True))
 
 
-def are_alike(body: Body, other: Body) -> bool:
-    """Whether two programs of MLIR differ only in names of aliases and counters of drivers."""
+def are_alike(body: Body, other: Body, pass_name: str) -> bool:
+    """Whether two programs of MLIR differ only in names of aliases and counters of drivers, or in locations.
+
+    A pass whose work is locations has changed these.
+    """
+    if _LOCATIONS.search(pass_name):
+        return False
     one, two = (zip(b.names, [piece.digest for piece in b.pieces], strict=True) for b in (body, other))
     return _have_equal_parts(one, two)
 
@@ -352,6 +357,10 @@ def judge_inside(steps: list[Step], units: Mapping[str, Unit]) -> None:
 
     Between two of them the outer pass changes the program as well, such as the inliner, which replaces calls.
     """
+    first = next((at for at, step in enumerate(steps) if step.unit.startswith("builtin.module")), 0)
+    for step in steps[:first]:
+        if step.verdict == "changed":  # the pass around it may have begun before the dump
+            step.verdict, step.note = "unknown", "it may be the work of a pass around it, which is not in the dump"
     for step in steps:
         judge_runner(step, is_whole=True)
         if not step.parent or step.verdict != "changed":

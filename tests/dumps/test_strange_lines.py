@@ -141,3 +141,35 @@ def test_white_space_and_bytes_of_no_text_are_no_change(program):
         assert step.verdict in ("unknown", "unchanged"), other
         real = other.replace("ret", "br").replace("return", "yield")
         assert read_text(heads[0] + program + heads[1] + real)[1].verdict == "changed"
+
+
+@pytest.mark.parametrize("program", HEADS)
+def test_a_line_behind_other_output_is_no_change(program):
+    heads = [HEADS[program].format(when) for when in ("Before", "After")]
+    at = program.index("\n") + 1
+    glued = program[:at] + "    nested detail: x=3" + program[at:]
+    assert read_text(heads[0] + program + heads[1] + glued)[1].verdict == "unknown"
+
+
+def test_a_program_indented_by_tabs_is_whole():
+    for program in HEADS:
+        heads = [HEADS[program].format(when) for when in ("Before", "After")]
+        tabs = program.replace("\n  ", "\n\t")
+        changed = tabs.replace("\tret", "\t%9 = add i32 %2, %2\n\tret").replace(
+            "\treturn", "\t%9 = x.y %0 : i32\n\treturn"
+        )
+        assert read_text(heads[0] + program + heads[1] + tabs)[1].verdict in ("unknown", "unchanged")
+        assert read_text(heads[0] + tabs + heads[1] + changed)[1].verdict != "unchanged"
+
+
+def test_an_instruction_behind_the_end_of_a_block_is_of_another_program():
+    torn = LLVM.replace("  ret", "  br label %9\n  ret")
+    heads = [HEADS[LLVM].format(when) for when in ("Before", "After")]
+    assert read_text(heads[0] + LLVM + heads[1] + torn)[1].verdict == "unknown"
+
+
+def test_a_heading_that_says_what_a_pass_did_does_not_hide_its_texts():
+    """The output of two compilers, one of which prints what each pass did."""
+    heads = [HEADS[LLVM].format(when) for when in ("Before", "After")]
+    said = "*** IR Dump After GVNPass on g omitted because no change ***\n"
+    assert [step.verdict for step in read_text(said + heads[0] + LLVM + heads[1] + LLVM)] == ["unchanged"] * 2

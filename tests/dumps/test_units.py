@@ -228,3 +228,23 @@ def test_what_the_pass_around_others_changes_stays_out_of_the_program_of_those_b
     ]  # fmt: skip
     assert [recording.program(at).split("%0 = ")[1][:3] for at in range(4)] == ["old", "old", "mid", "new"]
     assert recording.last("old.op").number == 1
+
+
+def befores(*passes):
+    """A dump of whole programs before passes, each a name, a unit and the place of the only operation."""
+    text = "// -----// IR Dump Before {} ({}) ('{}' operation) //----- //\nmodule {{\n  tt.func @f() {{\n    tt.return loc({})\n  }}\n}}\n\n"
+    return "".join([text.format(name, name.lower(), unit, place) for name, unit, place in passes])
+
+
+def test_a_pass_that_sets_locations_changed_a_program_whose_locations_differ():
+    for name, verdict in (("LLVMDIScope", "changed"), ("CSE", "unchanged")):
+        passes = [("A", "builtin.module", "#loc1"), (name, "builtin.module", "#loc1"), ("B", "builtin.module", "#loc2")]
+        assert [step.verdict for step in read_text(befores(*passes))][1] == verdict
+
+
+def test_a_pass_inside_one_that_began_before_the_dump_is_not_given_its_work():
+    text = befores(
+        ("Canonicalizer", "tt.func", "#loc1"), ("CSE", "builtin.module", "#loc1"), ("X", "builtin.module", "#loc1")
+    )
+    text = text.replace("  tt.func @f", "  tt.call @g\n  tt.func @f", 1)
+    assert [step.verdict for step in read_text(text)] == ["unknown", "unchanged", "unknown"]

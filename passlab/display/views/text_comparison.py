@@ -53,7 +53,7 @@ class TextComparisonView(View):
             names = (visible(compared.left.name), visible(compared.right.name))
             yield HtmlOnly(StepOutline(entries, names, most=SHOWN_STEPS))
         if len(entries) < len(compared):
-            yield HtmlOnly(Sentence(f"{len(compared) - len(entries):,} are alike; frame() has a row for each", "muted"))
+            yield HtmlOnly(Sentence(f"{len(compared) - len(entries):,} are alike and are not listed here", "muted"))
         if first is not None:
             yield HtmlOnly(Fold(f"at {first.name}", diff_parts(compared.diff(first)), opened=True))
 
