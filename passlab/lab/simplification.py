@@ -268,19 +268,20 @@ def _of_module(mod: IRModule, disabled_pass: Sequence[str], seed: int, fold_limi
     recording = record(mod, _pipeline(mod), opt_level=4, disabled_pass=_passes_only(disabled_pass))
     if recording.error is not None:
         raise recording.error
-    rows, before = _rows_of_passes(recording), sum(count_module(mod)[1].values())
+    rows = _rows_of_passes(recording)
     try:
         start = write_model(mod, skipped_rules=tuple(RULES))[0]
         written, combined = write_model(recording.output, skipped_rules=_rules(disabled_pass))
     except PasslabError as error:
-        after = sum(count_module(recording.output)[1].values())
+        before, after = (sum(count_module(program)[1].values()) for program in (mod, recording.output))
         why = error.diagnostics[0].message
         compared = Agreement(None, None, "values not compared: only models are")
         return Simplification(None, None, before, after, compared, rows, recording, why)
     tidied = tidy(written, disabled_pass, fold_limit)
     rows = (*rows, *_rows_of_rules(combined), *_rows_of(tidied.changes))
     compared = Runs(start, seed).compare(tidied.model)
-    return Simplification(start, tidied.model, before, nodes_of(tidied.model.graph), compared, rows, recording)
+    counts = nodes_of(start.graph), nodes_of(tidied.model.graph)
+    return Simplification(start, tidied.model, *counts, compared, rows, recording)
 
 
 # ---------------------------------------------------------------- what each pass did
