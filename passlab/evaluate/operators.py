@@ -17,6 +17,7 @@ from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
 from passlab.op.dtypes import HALF_BYTES, array_dtype, convert, map_parts
 from passlab.op.relations import KNOWN_INPUTS
+from passlab.op.user_kernels import wrong_shape
 
 
 @checked
@@ -76,12 +77,6 @@ def _as_typed(value: Value, op: Op, attrs: Any, args: Sequence[Any]) -> Value:
     if not result.dynamic and array.shape != result.shape:
         raise wrong_shape(array.shape, result.shape)
     return array
-
-
-def wrong_shape(actual: Sequence[Any], expected: Sequence[Any]) -> RunError:
-    """Return the error of a kernel whose result has another shape than its type says."""
-    message = "the result of a kernel has an unexpected shape"
-    return RunError(Diagnostic(message, expected=str(expected), found=str(actual)))
 
 
 # Parts of the messages of NumPy and Python for arrays that are too large for any memory.

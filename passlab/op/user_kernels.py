@@ -91,10 +91,14 @@ def writable(value: Any) -> Any:
 
 
 def check_shape(actual: Sequence[int], expected: Sequence[int | None]) -> None:
-    """Raise `RunError` where the result of a kernel has another shape than its type."""
-    if len(actual) == len(expected) and all(e in (None, a) for a, e in zip(actual, expected, strict=True)):
-        return
-    wanted = f"({', '.join(['?' if size is None else str(size) for size in expected])})"
-    found = f"({', '.join(map(str, actual))})"
-    message = f"the result of a kernel has an unexpected shape {found}, for its type has {wanted}"
-    raise RunError(Diagnostic(message))
+    """Raise `RunError` where the result of a kernel has another shape than its type; None is a size not known."""
+    if len(actual) != len(expected) or any(e not in (None, a) for a, e in zip(actual, expected, strict=True)):
+        raise wrong_shape(actual, expected)
+
+
+def wrong_shape(actual: Sequence[Any], expected: Sequence[Any]) -> RunError:
+    """Return the error of a kernel whose result has another shape than its type says; None is a size not known."""
+    wanted, found = (
+        f"({', '.join(['?' if size is None else str(size) for size in shape])})" for shape in (expected, actual)
+    )
+    return RunError(Diagnostic("the result of a kernel has an unexpected shape", expected=wanted, found=found))

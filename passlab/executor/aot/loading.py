@@ -13,7 +13,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -184,7 +184,9 @@ class CompiledProgram:
         except Exception as error:
             span, notes = self._locate(error)
             if type(error) is self.program.error:
-                raise RunError(Diagnostic(str(error), span, notes=notes)) from error
+                finding = next(iter(error.args), None)  # a text, or the `Finding` of a kernel
+                parts = vars(finding) if is_dataclass(finding) else {"message": str(error), "notes": ()}
+                raise RunError(Diagnostic(**{**parts, "place": span, "notes": (*parts["notes"], *notes)})) from error
             raise failure(error, "the compiled program failed", span, notes) from error
         finally:
             if outer is not None:

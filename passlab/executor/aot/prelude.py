@@ -7,6 +7,7 @@ library, not passlab.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import wraps
 from types import GeneratorType
 from typing import Any
@@ -18,9 +19,21 @@ class ProgramError(Exception):
     """The program failed on its arguments."""
 
 
-def diagnostic(message: str, *_: Any, **__: Any) -> str:
-    """Return the message alone: outside passlab there are no locations in Relay text."""
-    return message
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong, as passlab says it: outside passlab there are no locations in Relay text."""
+
+    message: str
+    place: Any = None
+    expected: str | None = None
+    found: str | None = None
+    notes: tuple[tuple[str, Any], ...] = ()
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        lines = [("", self.message), ("\n  expected: ", self.expected), ("\n  found:    ", self.found)]
+        lines += [("\n  note: ", note) for note, _ in self.notes]
+        return "".join(label + text for label, text in [*lines, ("\n  help: ", self.hint)] if text is not None)
 
 
 class limits:  # noqa: N801 - stands for the module of that name

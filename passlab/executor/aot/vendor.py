@@ -181,7 +181,7 @@ class VendoredDefinitions:
         if isinstance(value, dict):
             return f"{{{', '.join(f'{self.value(k, hint)}: {self.value(v, hint)}' for k, v in value.items())}}}"
         if isinstance(value, type) and value.__module__ == "passlab.errors":
-            return self.value(prelude.diagnostic if value is Diagnostic else prelude.ProgramError, hint)
+            return self.value(prelude.Finding if value is Diagnostic else prelude.ProgramError, hint)
         if getattr(value, "__module__", "") == "passlab.threads":
             return self.value(getattr(prelude, value.__name__), hint)
         if isinstance(value, (type, FunctionType)) or isinstance(getattr(value, "__wrapped__", None), FunctionType):

@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError, type_in_words
-from passlab.evaluate.operators import values_inside, wrong_shape
+from passlab.evaluate.operators import values_inside
 from passlab.evaluate.shape_functions import NOTHING, shape_kernel
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op, OpPattern, Trait, is_op_call
 from passlab.ir.types import TensorType, TupleType, fold_tuple, tensor_types
 from passlab.ir.walk import children, post_order
 from passlab.op.dtypes import array_dtype
-from passlab.op.user_kernels import typed_kernel
+from passlab.op.user_kernels import typed_kernel, wrong_shape
 from passlab.threads import share
 from passlab.vm.generated_code import function_of
 from passlab.vm.kernels.kernel_text import KernelText, Names

@@ -22,13 +22,13 @@ import torch.nn.functional as fn
 
 from passlab.devices import Device
 from passlab.errors import Diagnostic, PasslabError, RunError, type_in_words
-from passlab.evaluate.operators import wrong_shape
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op, Trait, op_name
 from passlab.ir.types import TensorType, fold_tuple, tensor_types
 from passlab.ir.walk import children, post_order
 from passlab.op.dtypes import map_parts
 from passlab.op.nn.windows import full_padding
+from passlab.op.user_kernels import wrong_shape
 from passlab.vm.kernels.primitive import Kernel, flat_values
 from passlab.vm.kernels.providers import Provider
 from passlab.vm.kernels.torch_movement import DTYPES

@@ -65,8 +65,8 @@ import numpy as np
 
 from passlab import limits
 from passlab.errors import RunError
-from passlab.evaluate.operators import wrong_shape
 from passlab.op.dtypes import array_dtype
+from passlab.op.user_kernels import wrong_shape
 from passlab.vm.control import is_tail
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.isa import Instruction, Opcode
