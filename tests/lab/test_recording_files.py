@@ -6,6 +6,7 @@ import json
 import pickle
 import shutil
 from copy import copy, deepcopy
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from passlab.errors import PassError, PasslabError, PassTypeError
 from passlab.ir import Constant, Function, If, IRModule, TensorType, Var
 from passlab.ir.walk import post_order, rewrite
 from passlab.lab.recordings.recording import Recording, record
+from passlab.testing.programs import generate
 from tests.call_counts import calls_of
 from tests.each import each
 from tests.lab.user.programs import PROGRAMS
@@ -141,19 +143,16 @@ def with_a_shared_scalar():
     return IRModule({"main": main, "also": Function([y], passlab.relay.exp(y * two + two + ones))})
 
 
-def is_generic(mod):
-    """Whether a function has type parameters, which are other ones in each text."""
-    nodes = [node for function in mod.functions.values() for node in post_order(function)]
-    return any(isinstance(node, Function) and node.type_params for node in nodes)
-
-
-BLAMED = {name: make for name, make in PROGRAMS.items() if not is_generic(make())}
-BLAMED |= {"a shared scalar": with_a_shared_scalar, "branches": lambda: passlab.parse(BRANCHES)}
+BLAMED = PROGRAMS | {"a shared scalar": with_a_shared_scalar, "branches": lambda: passlab.parse(BRANCHES)}
+BLAMED |= {f"generated {seed}": partial(generate, seed, effects=seed % 2 > 0) for seed in (34, 38, 47, 60, 95, 132)}
 PIPELINES = [
     "SimplifyExpr, FoldConstant, EliminateCommonSubexpr, ToANormalForm, InferType, FuseOps",
     "ToANormalForm, ToGraphNormalForm, PartialEvaluate, DeadCodeElimination",
     "LambdaLift, Inline, InferType, EtaExpand, FuseOps",
     "FastMath, ToMixedPrecision, FoldConstant, ToBasicBlockNormalForm",
+    "AnnotateSpans, ToBasicBlockNormalForm, FuseOps, PartialEvaluate",
+    "LazyGradientInit, Defunctionalization, EliminateCommonSubexpr, LambdaLift",
+    "ToCPS, FuseOps, ToANormalForm, SplitArgs(max_function_args=3)",
 ]
 
 
@@ -161,13 +160,25 @@ PIPELINES = [
 @each("name", BLAMED)
 @each("pipeline", PIPELINES)
 def test_each_program_of_a_recording_is_blamed_as_before_it_was_a_file(name, pipeline, tmp_path):
-    """Nodes that are in the program of another event, data types, scalars and the order of functions come back."""
+    """Nodes of other programs and functions, types, scalars, spans, and what passes replaced twice, come back."""
     rec = record(BLAMED[name](), pipeline, opt_level=4)
     folder = tmp_path / str(len(list(tmp_path.iterdir())))
     rec.save(folder)
     back = Recording.load(folder)
     for ours, theirs in zip(back.events, rec.events, strict=True):
         assert str(back.blame(ours.after)) == str(rec.blame(theirs.after)), theirs.id
+
+
+@pytest.mark.parametrize("key", ["origins", "successors", "guesses"])
+@pytest.mark.parametrize("rows", ["999:0:0:0:0:1", "-99:0:0:0:0:1", "0:0:0:0:0:99", "0:0", "0:0:x:0:0:1"])
+def test_origins_that_do_not_fit_are_refused(tmp_path, key, rows):
+    record(passlab.parse(SIMPLE), "ToANormalForm").save(tmp_path / "rec")
+    path = tmp_path / "rec" / "recording.json"
+    index = json.loads(path.read_text())
+    index["provenance"][key] = rows
+    path.write_text(json.dumps(index))
+    with pytest.raises(PassError, match="is not a recording"):
+        Recording.load(tmp_path / "rec")
 
 
 @pytest.mark.parametrize("runs", ["0:0:0:999", "0:1:0:1", "-1:0:0:2", "0:0", "x"])

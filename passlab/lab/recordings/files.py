@@ -46,30 +46,37 @@ from passlab.atomic_file import (
     write_text,
     writing_error,
 )
+from passlab.diffing.diff import node_name
 from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError
 from passlab.infer import infer_module
 from passlab.instrument.events import ContextOptions, Event, Rewrites
-from passlab.ir.expr import Call, Expr, Var
+from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.ir.op import find_op, op_name
 from passlab.ir.span import Source
 from passlab.lab.recordings.event_rows import RecordedError
+from passlab.lab.recordings.origins import NodeNumbers, lost_node, origin_data, read_provenance
 from passlab.lab.recordings.recording import RecordedPass, Recording
 from passlab.lab.recordings.rewrites import is_rewrite
 from passlab.lab.recordings.shared_nodes import (
     file_name,
     found_nodes,
     has_type_args,
+    joined_runs,
     nodes_in_order,
     repeated_in,
     scalars_of,
     shared_functions,
+    shared_pairs,
     shared_runs,
+    type_params_of,
     valid_index,
+    with_joined,
     with_repeated,
     with_shared_nodes,
     with_type_args,
+    with_type_params,
 )
+from passlab.text.literals import name_text
 from passlab.text.meta_writer import MODULE_ATTRS, MetaWriter
 from passlab.text.metadata import MetaTable
 from passlab.text.parser import parse
@@ -83,7 +90,7 @@ _TRIES = 3  # to read what others save again meanwhile, until they are asked to 
 _ALIGNMENT = 64  # bytes: mapped arrays begin at cache lines
 _PART = re.compile(r"(?:modules|metadata|arrays)(?:-(\d{1,9}))?(?:\.json|\.bin)?")
 _SECTION = "#[metadata]\n"
-LOST = "(not in the program)"
+_TYPE = re.compile(r'^((?:extern )?type )("(?:[^"\\]|\\.)*"|[^\s\[{]+)', re.MULTILINE)
 
 
 # ---------------------------------------------------------------- writing
@@ -116,7 +123,7 @@ def _save(recording: Recording, target: Path) -> None:
             raise PassError(Diagnostic(message, hint="name a new directory, or one of a recording"))
         names = _claimed_names(target)
         try:
-            _write_parts(recording, names, modules, events, lost)
+            _write_parts(recording, names, modules, events, numbers, lost)
         except BaseException:
             _remove(names)
             raise
@@ -132,20 +139,31 @@ def _write_parts(
     names: _Names,
     modules: dict[int, tuple[int, IRModule]],
     events: list[dict[str, Any]],
+    numbers: dict[int, int],
     lost: dict[Expr, int],
 ) -> None:
     """Write the parts of a recording under names that no recording uses, and the index that names them last."""
     arrays = _ArrayWriter(names.arrays)
     meta = MetaWriter(arrays.encode)
-    typed, applied, attrs, shared, orders, repeated = [], {}, {}, {}, {}, {}
+    typed, applied, attrs, shared, orders, repeated, joined, types = [], {}, {}, {}, {}, {}, {}, {}
     places: dict[int, tuple[int, int]] = {}
     spans: dict[int, tuple[int, int]] = {}
+    owners: dict[int, tuple[int, int]] = {}
+    programs: list[list[Expr]] = []
+    defined: dict[int, int] = {}  # the program that has a data type first, by the identity of the definition
     for number, mod in modules.values():
         write_text(names.modules / file_name(number), HEADER + text_with(meta, mod))
         if (order := [name for name, _ in mod.items()]) != sorted(order):
             orders[str(number)] = order
+        if again := joined_runs(mod):
+            joined[str(number)] = again
         if again := repeated_in(scalars_of(mod)):
             repeated[str(number)] = again
+        if mod.type_definitions:
+            first = {
+                data.header.name_hint: defined.setdefault(id(data), number) for data in mod.type_definitions.values()
+            }
+            types[str(number)] = {name: older for name, older in first.items() if older != number}
         if mod.attrs:
             meta.reference(MODULE_ATTRS, mod.attrs)
             attrs[str(number)] = meta.objects[MODULE_ATTRS].index(mod.attrs)
@@ -153,6 +171,7 @@ def _write_parts(
         nodes = nodes_in_order(mod)
         if not typed[-1] and (at := [str(at) for at, node in enumerate(nodes) if has_type_args(node)]):
             applied[str(number)] = " ".join(at)
+        programs.append(nodes)
         told = [None if id(node) in places else node.span for node in nodes]
         shared[str(number)] = {
             "nodes": len(nodes),
@@ -160,9 +179,18 @@ def _write_parts(
             "spans": shared_runs(spans, told),
             "no_span": " ".join(str(at) for at, node in enumerate(nodes) if node.span is None),
         }
+        params = type_params_of(nodes)
+        if kept := shared_runs(owners, params):
+            shared[str(number)]["type_params"] = kept
+        owners = {id(param): (number, at) for at, param in reversed([*enumerate(params)])} | owners
         for place, node in enumerate(nodes):
             places.setdefault(id(node), (number, place))
             spans.setdefault(id(node.span), (number, place))
+        own = {span: place for span, place in spans.items() if place[0] == number}
+        is_first = ((number, at) == own.get(id(node.span)) for at, node in enumerate(nodes))
+        later = [None if is_own else node.span for is_own, node in zip(is_first, nodes, strict=True)]
+        if again := shared_runs(own, later):
+            shared[str(number)]["own_spans"] = again
     with arrays:
         write_text(names.meta, meta.section().removeprefix(_SECTION))
     start = modules[id(recording.input)][0] if id(recording.input) in modules else -1
@@ -171,11 +199,18 @@ def _write_parts(
         head["type_args"] = applied
     if attrs:
         head["attrs"] = attrs
-    head |= {key: value for key, value in (("orders", orders), ("repeated", repeated)) if value}
+    head |= {
+        key: value
+        for key, value in (("orders", orders), ("repeated", repeated), ("joined", joined), ("types", types))
+        if value
+    }
     if len(shared) > 1:
         head["shared"] = shared
     if found := {str(number): places[id(node)] for node, number in lost.items() if id(node) in places}:
         head["found"] = found
+    if recording.runs:
+        head["provenance"] = origin_data(recording.provenance, numbers, NodeNumbers(programs, lost))
+        head["lost"] = [node_name(node) for node in lost]
     if names.generation > 1:
         head["generation"] = names.generation
     # The index comes last: until then the folder holds the older recording, or none.
@@ -318,7 +353,7 @@ def _rewrite_data(event: Event, lost: dict[Expr, int]) -> dict[str, Any]:
         records[end] = " ".join(str(indices.get(id(pair[side]), -1)) for pair in event.rewrites)
         records[f"{end}_nodes"] = len(nodes)
         absent = [pair[side] for pair in event.rewrites if id(pair[side]) not in indices]
-        records[f"{end}_lost"] = [[lost.setdefault(node, len(lost)), op_name(node)] for node in absent]
+        records[f"{end}_lost"] = [[lost.setdefault(node, len(lost)), node_name(node)] for node in absent]
     rules = {at: rule for at, (_, _, rule) in enumerate(event.rewrites.with_rules()) if rule}
     rebuilt = [at for at, noted in enumerate(event.rewrites.with_rules()) if not is_rewrite(*noted)]
     return {"rewrites": {**records, "rules": rules, "rebuilt": " ".join(map(str, rebuilt))}}
@@ -392,13 +427,25 @@ def _read(target: Path, text: str) -> Recording:
     shared = {int(number): value for number, value in index.get("shared", {}).items()}
     orders = {int(number): [*map(str, value)] for number, value in index.get("orders", {}).items()}
     repeated = {int(number): str(value) for number, value in index.get("repeated", {}).items()}
-    modules = _read_modules(names, [bool(flag) for flag in index["typed"]], applied, attrs, shared, orders, repeated)
+    joined = {int(number): str(value) for number, value in index.get("joined", {}).items()}
+    types = {int(number): dict(value) for number, value in index.get("types", {}).items()}
+    typed = [bool(flag) for flag in index["typed"]]
+    modules = _read_modules(names, typed, applied, attrs, shared, orders, repeated, joined, types)
     events: list[Event] = []
     lost = found_nodes(index.get("found", {}), shared, modules)
     for data in index["events"]:
         events.append(_read_event(data, events, modules, lost))
+    kinds = enumerate(map(str, index.get("lost", ())))
+    known = {at: lost[at] if at in lost and node_name(lost[at]) == kind else lost_node(kind) for at, kind in kinds}
     start = modules[int(index["input"])] if int(index["input"]) >= 0 else None
-    return Recording([e for e in events if e.parent is None and e.status != "input"], start, str(index["name"]))
+    recording = Recording([e for e in events if e.parent is None and e.status != "input"], start, str(index["name"]))
+    programs = [nodes_in_order(mod) for mod in modules]
+    if "provenance" in index and all(
+        len(own) == shared[at]["nodes"] for at, own in enumerate(programs) if at in shared
+    ):
+        copies = dict(pair for at in shared for pair in shared_pairs(shared[at]["runs"], at, programs))
+        recording.provenance = read_provenance(index["provenance"], programs, events, known, copies)
+    return recording
 
 
 def _read_text(path: Path) -> str:
@@ -442,41 +489,63 @@ def _read_modules(
     shared: dict[int, dict[str, Any]],
     orders: dict[int, list[str]],
     repeated: dict[int, str],
+    joined: dict[int, str],
+    kept: dict[int, dict[str, int]],
 ) -> list[IRModule]:
     """Read all modules; nodes that were shared, and functions equal to those before, are the same objects again."""
     meta = _read_text(names.meta)
     table = MetaTable(Source(_META, meta), 0 if meta else None, None, _decoder(names.arrays))
     modules: list[IRModule] = []
     nodes: dict[int, list[Expr]] = {}
-    types: dict[str, IRModule] = {}  # the data types of programs, by their text
+    types: dict[str, IRModule] = {}  # the data types of programs, by their text: for files that do not tell
     for number, is_typed in enumerate(typed):
-        mod = _parsed(_read_text(names.modules / file_name(number)), file_name(number), table, types)
+        older = None if number not in kept else _older_types(modules, kept[number])
+        mod = _parsed(_read_text(names.modules / file_name(number)), file_name(number), table, types, older)
         again = repeated.get(number, "")
         if sorted(order := orders.get(number, [])) == sorted(name for name, _ in mod.items()):  # a text sorts its names
             mod = mod.with_functions(dict.fromkeys(order)).with_functions({name: mod[name] for name in order})
         if number in attrs:
             mod = mod.with_attrs(dict(table.module_attrs[attrs[number]].items()))
-        mod = with_type_args(with_repeated(mod, again, None), applied.get(number, []))
+        mod = with_joined(with_repeated(mod, again, None), joined.get(number, ""))
+        if number in shared:
+            with_type_params(mod, shared, number, modules, nodes)
+        mod = with_type_args(mod, applied.get(number, []))
         # Types are part of the nodes, so a typed module shares none with an untyped one.
         if modules and typed[number - 1] == is_typed:
-            mod = with_repeated(mod.with_functions(shared_functions(modules[-1], mod)), again, modules[-1])
-        mod = infer_module(mod) if is_typed else mod
+            same = shared_functions(modules[-1], mod, shared.get(number))
+            mod = with_repeated(mod.with_functions(same), again, modules[-1])
+        mod = with_joined(infer_module(mod), joined.get(number, "")) if is_typed else mod
         if number in shared:
             mod = with_shared_nodes(mod, shared, number, modules, nodes, is_typed)
-        modules.append(mod)
+        modules.append(with_joined(mod, joined.get(number, "")))
     return modules
 
 
-def _parsed(text: str, name: str, table: MetaTable, types: dict[str, IRModule]) -> IRModule:
-    """Return the program of a text. Programs whose data types have one text share these, as nodes with types do."""
+def _older_types(modules: list[IRModule], kept: dict[str, int]) -> IRModule:
+    """Return a module with the data types that a program shares with earlier ones, whose numbers are given by name."""
+    data = {name: modules[valid_index(number)].get_global_type_var(name) for name, number in kept.items()}
+    return IRModule({}, {name: modules[kept[name]].type_definitions[var] for name, var in data.items()})
+
+
+def _parsed(
+    text: str, name: str, table: MetaTable, types: dict[str, IRModule], older: IRModule | None = None
+) -> IRModule:
+    """Return the program of a text, in which the types of `older` stand for those of their names.
+
+    Without `older`, programs whose data types have one text share these, as nodes with types do.
+    """
     start = text.find("\ndef @") + 1  # the data types come first
     head = text[:start]
     if "type " not in head:
         return parse(text, source_name=name, init_meta_table=table.objects)
-    if head not in types:
-        types[head] = parse(head, source_name=name)
-    body = "\n" * head.count("\n") + text[start:]  # spans keep their lines
-    return parse(body, source_name=name, init_module=types[head], init_meta_table=table.objects)
+    base = types.get(head) if older is None else older
+    if base is None:
+        base = types[head] = parse(head, source_name=name)
+    names = {name_text(data.header.name_hint) for data in base.type_definitions.values()}
+    first, *parts = _TYPE.split(head)  # what precedes the types, then the words, the name and the rest of each
+    for words, printed, rest in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        first += "\n" * rest.count("\n") if printed in names else words + printed + rest  # spans keep their lines
+    return parse(first + text[start:], source_name=name, init_module=base, init_meta_table=table.objects)
 
 
 def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModule], lost: dict[int, Expr]) -> Event:
@@ -531,7 +600,7 @@ def _read_rewrites(data: dict[str, Any], event: Event, lost: dict[int, Expr]) ->
         if node is None and number in lost:
             return lost[number]
         if node is None:  # a node that was only rebuilt stays one where its other form is lost
-            node = _lost_node(operator) if other is None else _twin(other)
+            node = lost_node(operator) if other is None else _twin(other)
             if number is not None:
                 lost[number] = node
         return node
@@ -561,11 +630,6 @@ def _read_places(data: dict[str, Any], end: str, mod: IRModule) -> list[_Place]:
         number, operator = next(absent, (None, "")) if index < 0 else (None, "")
         places.append((nodes[index] if complete and index >= 0 else None, number, str(operator)))
     return places
-
-
-def _lost_node(operator: str) -> Expr:
-    op = find_op(operator)
-    return Var(LOST, None) if op is None else Call(op, ())
 
 
 def _twin(node: Expr) -> Expr:

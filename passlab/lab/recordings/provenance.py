@@ -137,6 +137,21 @@ class Provenance:
             else:
                 self._sweep(event.after, event)
 
+    @classmethod
+    def restored(
+        cls,
+        origins: dict[Expr, Origin],
+        successors: dict[Expr, tuple[Event, Expr]],
+        guesses: dict[Expr, Expr],
+        nodes: set[Expr],
+        last: IRModule,
+    ) -> Provenance:
+        """Return a provenance from its tables, which a file has; `nodes` are all nodes of the recording."""
+        self = cls(())
+        self.origins, self.successors, self.guesses = origins, successors, guesses
+        self._seen, self._last = nodes, last
+        return self
+
     # ------------------------------------------------------------ building
     def _add_rewrites(self, event: Event) -> None:
         """Add the rewrites of one pass: the replacements, and the nodes built with them."""

@@ -2,8 +2,7 @@
 
 Text keeps what one program computes, and not that a node is the same object in the next program, nor that two uses of a
 scalar are one constant. Numbers count the nodes of a program in an order that printing and parsing preserve. The type
-parameters of a function are other ones in each text, so generic functions without types share no nodes. Nor do programs
-in which two functions share a node other than a scalar: it is two nodes in the text, and numbers no longer fit.
+parameters of a function are other objects in each text, so they are joined before the nodes.
 """
 
 from __future__ import annotations
@@ -13,10 +12,13 @@ from typing import Any, cast
 
 from passlab.errors import PasslabError
 from passlab.infer import infer_module
+from passlab.ir.adt import Constructor
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
+from passlab.ir.op import Op
 from passlab.ir.span import Span
+from passlab.ir.types import Type, TypeVar, map_type
 from passlab.ir.walk import children, post_order, rewrite
 
 
@@ -57,8 +59,8 @@ def repeated_in(scalars: Sequence[Constant]) -> str:
     return " ".join(f"{at}:{before}" for at, before in pairs if at != before)
 
 
-def shared_runs(places: dict[int, tuple[int, int]], nodes: Sequence[Expr | Span | None]) -> str:
-    """Return which nodes, or spans of nodes, stand in an earlier program: runs of equal steps, each
+def shared_runs(places: dict[int, tuple[int, int]], nodes: Sequence[Expr | Span | TypeVar | None]) -> str:
+    """Return which nodes, their spans or type parameters stand in an earlier program: runs of equal steps, each
     `AT:PROGRAM:PLACE:LENGTH`.
     """
     runs: list[list[int]] = []
@@ -72,6 +74,71 @@ def shared_runs(places: dict[int, tuple[int, int]], nodes: Sequence[Expr | Span 
         else:
             runs.append([at, program, place, 1])
     return " ".join(":".join(map(str, run)) for run in runs)
+
+
+def type_params_of(nodes: Sequence[Expr]) -> list[TypeVar]:
+    """Return the type parameters of all functions among some nodes, in order."""
+    return [param for node in nodes if type(node) is Function for param in node.type_params]
+
+
+def with_type_params(
+    mod: IRModule, shared: dict[int, Any], number: int, modules: list[IRModule], nodes: dict[int, list[Expr]]
+) -> None:
+    """Give functions that were just parsed the type parameters of earlier functions, and their types with them."""
+    own = nodes_in_order(mod)
+    if len(own) != shared[number]["nodes"]:
+        return
+    fresh, swap = type_params_of(own), dict[Type, Type]()
+    for run in shared[number].get("type_params", "").split():
+        at, program, place, length = map(int, run.split(":"))
+        if program < number and program not in nodes:
+            nodes[program] = nodes_in_order(modules[program])
+        older = fresh if program == number else type_params_of(nodes[program])
+        if min(at, program, place, length) < 0 or at + length > len(fresh) or place + length > len(older):
+            raise ValueError(f"the type parameters {run} are not in the programs")
+        swap.update(zip(fresh[at : at + length], older[place : place + length], strict=True))
+    for node in own if swap else ():
+        for field in {"type_annotation", "ret_type"}.intersection(node.field_names):
+            if (ty := getattr(node, field)) is not None:
+                object.__setattr__(node, field, map_type(ty, swap.get))
+        if type(node) is Function:
+            object.__setattr__(node, "type_params", tuple(swap.get(ty, ty) for ty in node.type_params))
+
+
+def joined_runs(mod: IRModule) -> str:
+    """Return which nodes of functions also stand in an earlier function of the program, where a text has two of them.
+
+    Nodes are counted for each function on its own. Scalars are not among them (`repeated_in`), nor what a text joins.
+    """
+    nodes = [node for _, function in sorted(mod.items()) for node in post_order(function)]
+    first: dict[int, tuple[int, int]] = {}
+    for at, node in enumerate(nodes):
+        first.setdefault(id(node), (0, at))
+    named = (GlobalVar, Constructor, Op)
+    again = (node if first[id(node)] != (0, at) and type(node) not in named else None for at, node in enumerate(nodes))
+    return shared_runs(first, [None if type(node) is Constant and not node.data.ndim else node for node in again])
+
+
+def with_joined(mod: IRModule, joined: str) -> IRModule:
+    """Return a program in which nodes of functions that were nodes of earlier functions are these again."""
+    first: dict[int, int] = {}
+    for run in joined.split():
+        at, _, place, length = map(int, run.split(":"))
+        first |= dict(zip(range(at, at + length), range(place, place + length), strict=True))
+    nodes: list[Expr] = []
+    functions = {}
+    for name, function in sorted(mod.items()) if first else ():
+        own, start = post_order(function), len(nodes)
+        places = {node: first[start + at] for at, node in enumerate(own) if start + at in first}
+        if any(not 0 <= place < start for place in places.values()):
+            raise ValueError("a node is not one of an earlier function")
+        new = _with_nodes(function, {node: nodes[place] for node, place in places.items()})
+        again = post_order(new)
+        if len(again) != len(own) or not structural_equal(function, new, exact=True, by_name=True):
+            new, again = function, own  # the file names a node that cannot stand there
+        functions[name] = new
+        nodes += again
+    return mod.with_functions(functions)
 
 
 def with_repeated(mod: IRModule, repeated: str, before: IRModule | None) -> IRModule:
@@ -126,6 +193,13 @@ def with_shared_nodes(
     for at, older in _places_of(shared[number].get("spans", ""), shared, number, modules, nodes):
         if fresh[at]:
             object.__setattr__(own[at], "span", older.span)
+    for run in shared[number].get("own_spans", "").split():
+        at, _, place, length = map(int, run.split(":"))
+        if min(at, place) < 0 or max(at, place) + length > len(own):
+            raise ValueError(f"the nodes {run} are not in the program")
+        for node, first in zip(own[at : at + length], own[place : place + length], strict=True):
+            if node.span is not None and node.span.source.name == file:
+                object.__setattr__(node, "span", first.span)
     for at in map(int, shared[number].get("no_span", "").split()):
         if fresh[at]:
             object.__setattr__(own[at], "span", None)
@@ -155,6 +229,14 @@ def _places_of(
             yield from zip(range(at, at + length), nodes[program][place : place + length], strict=True)
 
 
+def shared_pairs(runs: str, number: int, programs: Sequence[Sequence[Expr]]) -> Iterator[tuple[Expr, Expr]]:
+    """Yield the nodes of a program that were nodes of earlier programs and are copies of them, each with that node."""
+    for run in runs.split():
+        at, program, place, length = map(int, run.split(":"))
+        pairs = zip(programs[number][at : at + length], programs[program][place : place + length], strict=True)
+        yield from ((node, older) for node, older in pairs if node is not older)
+
+
 def _with_nodes(function: Function, same: dict[Expr, Expr]) -> Function:
     """Return a function with other nodes in place of some; `same` may hold nodes of many functions."""
     if function in same:
@@ -162,10 +244,16 @@ def _with_nodes(function: Function, same: dict[Expr, Expr]) -> Function:
     return rewrite(function, replace={node: same[node] for node in post_order(function) if node in same})
 
 
-def shared_functions(before: IRModule, after: IRModule) -> dict[str, Any]:
-    """Return the functions of the program before, where one of the same name is equal to it."""
+def shared_functions(before: IRModule, after: IRModule, shared: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the functions of the program before where one of the same name is equal, and was it if that is known."""
     old = dict(before.items())
-    return {name: old[name] for name, f in after.items() if name in old and structural_equal(old[name], f, exact=True)}
+    names = [name for name, _ in after.items() if name in old]
+    if shared is not None:
+        own = nodes_in_order(after)
+        runs = [tuple(map(int, run.split(":"))) for run in shared["runs"].split()]
+        kept = {own[i] for at, _, _, length in runs for i in range(at, min(at + length, len(own)))}
+        names = [name for name in names if after[name] in kept]
+    return {name: old[name] for name in names if structural_equal(old[name], after[name], exact=True)}
 
 
 def found_nodes(found: dict[str, Any], shared: dict[int, Any], modules: list[IRModule]) -> dict[int, Expr]:
