@@ -136,6 +136,8 @@ class Provenance:
                 self._add_rewrites(event)
             else:
                 self._sweep(event.after, event)
+        self._matches = self._operations = None  # these tables are as large as the program, and only needed above
+        self._by_span = {}
 
     @classmethod
     def restored(
