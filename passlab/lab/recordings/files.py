@@ -58,6 +58,7 @@ from passlab.lab.recordings.origins import NodeNumbers, lost_node, origin_data, 
 from passlab.lab.recordings.recording import RecordedPass, Recording
 from passlab.lab.recordings.rewrites import is_rewrite
 from passlab.lab.recordings.shared_nodes import (
+    Sharing,
     file_name,
     found_nodes,
     has_type_args,
@@ -67,8 +68,6 @@ from passlab.lab.recordings.shared_nodes import (
     scalars_of,
     shared_functions,
     shared_pairs,
-    shared_runs,
-    type_params_of,
     valid_index,
     with_joined,
     with_repeated,
@@ -146,10 +145,7 @@ def _write_parts(
     arrays = _ArrayWriter(names.arrays)
     meta = MetaWriter(arrays.encode)
     typed, applied, attrs, shared, orders, repeated, joined, types = [], {}, {}, {}, {}, {}, {}, {}
-    places: dict[int, tuple[int, int]] = {}
-    spans: dict[int, tuple[int, int]] = {}
-    owners: dict[int, tuple[int, int]] = {}
-    programs: list[list[Expr]] = []
+    sharing = Sharing()
     defined: dict[int, int] = {}  # the program that has a data type first, by the identity of the definition
     for number, mod in modules.values():
         write_text(names.modules / file_name(number), HEADER + text_with(meta, mod))
@@ -168,29 +164,10 @@ def _write_parts(
             meta.reference(MODULE_ATTRS, mod.attrs)
             attrs[str(number)] = meta.objects[MODULE_ATTRS].index(mod.attrs)
         typed.append(all(f.checked_type_ is not None for f in mod.functions.values()))
-        nodes = nodes_in_order(mod)
+        shared[str(number)] = sharing.of_next(mod)
+        nodes = sharing.programs[-1]
         if not typed[-1] and (at := [str(at) for at, node in enumerate(nodes) if has_type_args(node)]):
             applied[str(number)] = " ".join(at)
-        programs.append(nodes)
-        told = [None if id(node) in places else node.span for node in nodes]
-        shared[str(number)] = {
-            "nodes": len(nodes),
-            "runs": shared_runs(places, nodes),
-            "spans": shared_runs(spans, told),
-            "no_span": " ".join(str(at) for at, node in enumerate(nodes) if node.span is None),
-        }
-        params = type_params_of(nodes)
-        if kept := shared_runs(owners, params):
-            shared[str(number)]["type_params"] = kept
-        owners = {id(param): (number, at) for at, param in reversed([*enumerate(params)])} | owners
-        for place, node in enumerate(nodes):
-            places.setdefault(id(node), (number, place))
-            spans.setdefault(id(node.span), (number, place))
-        own = {span: place for span, place in spans.items() if place[0] == number}
-        is_first = ((number, at) == own.get(id(node.span)) for at, node in enumerate(nodes))
-        later = [None if is_own else node.span for is_own, node in zip(is_first, nodes, strict=True)]
-        if again := shared_runs(own, later):
-            shared[str(number)]["own_spans"] = again
     with arrays:
         write_text(names.meta, meta.section().removeprefix(_SECTION))
     start = modules[id(recording.input)][0] if id(recording.input) in modules else -1
@@ -206,10 +183,10 @@ def _write_parts(
     }
     if len(shared) > 1:
         head["shared"] = shared
-    if found := {str(number): places[id(node)] for node, number in lost.items() if id(node) in places}:
+    if found := {str(number): sharing.places[id(node)] for node, number in lost.items() if id(node) in sharing.places}:
         head["found"] = found
     if recording.runs:
-        head["provenance"] = origin_data(recording.provenance, numbers, NodeNumbers(programs, lost))
+        head["provenance"] = origin_data(recording.provenance, numbers, NodeNumbers(sharing.programs, lost))
         head["lost"] = [node_name(node) for node in lost]
     if names.generation > 1:
         head["generation"] = names.generation
@@ -530,7 +507,7 @@ def _older_types(modules: list[IRModule], kept: dict[str, int]) -> IRModule:
 def _parsed(
     text: str, name: str, table: MetaTable, types: dict[str, IRModule], older: IRModule | None = None
 ) -> IRModule:
-    """Return the program of a text, in which the types of `older` stand for those of their names.
+    """Return the program of a text. A type of `older` stands for the type of its name in the text.
 
     Without `older`, programs whose data types have one text share these, as nodes with types do.
     """

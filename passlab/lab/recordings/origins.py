@@ -39,7 +39,7 @@ _REBUILT, _PART, _SURE = 1, 2, 4
 
 
 class NodeNumbers:
-    """The numbers of nodes: of those of programs by their places, of `lost` ones below zero. New ones are added."""
+    """The numbers of nodes: places in the programs, and numbers below zero for `lost` nodes, which are added here."""
 
     def __init__(self, programs: Iterable[Sequence[Expr]], lost: dict[Expr, int]) -> None:
         self.lost = lost

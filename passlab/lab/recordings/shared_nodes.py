@@ -76,6 +76,39 @@ def shared_runs(places: dict[int, tuple[int, int]], nodes: Sequence[Expr | Span 
     return " ".join(":".join(map(str, run)) for run in runs)
 
 
+class Sharing:
+    """What each program of a recording shares with earlier ones, as its file says; `programs` are their nodes."""
+
+    def __init__(self) -> None:
+        self.programs: list[list[Expr]] = []
+        self.places: dict[int, tuple[int, int]] = {}  # the first place of a node, by its identity
+        self._spans: dict[int, tuple[int, int]] = {}
+        self._owners: dict[int, tuple[int, int]] = {}  # of type parameters
+
+    def of_next(self, mod: IRModule) -> dict[str, Any]:
+        """Return the JSON of the next program."""
+        number, nodes = len(self.programs), nodes_in_order(mod)
+        self.programs.append(nodes)
+        told = [None if id(node) in self.places else node.span for node in nodes]
+        data = {
+            "nodes": len(nodes),
+            "runs": shared_runs(self.places, nodes),
+            "spans": shared_runs(self._spans, told),
+            "no_span": " ".join(str(at) for at, node in enumerate(nodes) if node.span is None),
+        }
+        own: dict[int, int] = {}
+        for at, node in enumerate(nodes):
+            self.places.setdefault(id(node), (number, at))
+            if self._spans.setdefault(id(node.span), (number, at))[0] == number:
+                own.setdefault(id(node.span), at)
+        later = [None if own.get(id(node.span), at) == at else node.span for at, node in enumerate(nodes)]
+        params = type_params_of(nodes)
+        more = {"own_spans": shared_runs(self._spans, later), "type_params": shared_runs(self._owners, params)}
+        for at, param in enumerate(params):
+            self._owners.setdefault(id(param), (number, at))
+        return data | {key: runs for key, runs in more.items() if runs}
+
+
 def type_params_of(nodes: Sequence[Expr]) -> list[TypeVar]:
     """Return the type parameters of all functions among some nodes, in order."""
     return [param for node in nodes if type(node) is Function for param in node.type_params]
