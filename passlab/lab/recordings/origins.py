@@ -9,7 +9,6 @@ its length, whose numbers, and the numbers of older nodes, rise by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
 from typing import Any
 
 from passlab.instrument.events import Event
@@ -32,6 +31,7 @@ from passlab.ir.expr import (
 )
 from passlab.ir.op import find_op
 from passlab.lab.recordings.provenance import Origin, Provenance
+from passlab.lab.recordings.shared_nodes import valid_index
 
 Row = tuple[int, int, int | None, int, int]  # a node, an event, an older node, flags, a rule
 LOST = "(not in the program)"
@@ -83,29 +83,22 @@ def read_provenance(
 ) -> Provenance:
     """Return the provenance of a file; `copies` are nodes that were one with an older node, which text did not keep.
 
-    Raises `ValueError` for numbers of nodes, events or rules that do not exist.
+    Raises `ValueError`, `IndexError` or `KeyError` for numbers of nodes, events or rules that do not exist.
     """
-    starts = [0, *accumulate(map(len, programs))]
     nodes = [node for program in programs for node in program]
 
     def node_at(number: int) -> Expr:
-        if not -len(lost) <= number < starts[-1]:
-            raise ValueError(f"no node has the number {number}")
         return nodes[number] if number >= 0 else lost[-1 - number]
 
     def event_at(number: int) -> Event:
-        if not 0 <= number < len(events):
-            raise ValueError(f"no event has the number {number}")
-        return events[number]
+        return events[valid_index(number)]
 
     rules = [*map(str, data["rules"])]
     origins: dict[Expr, Origin] = {}
     for node, event, old, flags, rule in _rows(data["origins"]):
-        if not 0 <= rule < len(rules):
-            raise ValueError(f"no rule has the number {rule}")
         older = None if old is None else node_at(old)
         rebuilt, part, sure = (bool(flags & flag) for flag in (_REBUILT, _PART, _SURE))
-        origins[node_at(node)] = Origin(event_at(event), older, rebuilt, rules[rule], part, sure)
+        origins[node_at(node)] = Origin(event_at(event), older, rebuilt, rules[valid_index(rule)], part, sure)
     successors = {
         node_at(node): (event_at(event), node_at(new))
         for node, event, new, _, _ in _rows(data["successors"])

@@ -431,8 +431,9 @@ def record(
     `passes` is a pass, a list of passes, or a text of the pipeline language, in which `scope` may add names. A pass
     that raises ends the recording: `rec.error` is what it raised, `rec.last` the program before it, and `rec.output`
     raises. With `memory` each event has the peak memory of its pass in bytes, which costs time; `name` is for titles. A
-    pass that has not ended after `seconds` failed. Raises `PassError` for passes that do not exist, `PassTypeError` for
-    arguments of other types, and `InterruptedPassesError`, with the recording so far, for a keyboard interrupt.
+    pass that has not ended after `seconds` of work, or three times as long by the clock, failed. Raises `PassError` for
+    passes that do not exist, `PassTypeError` for arguments of other types, and `InterruptedPassesError`, with the
+    recording so far, for a keyboard interrupt.
 
     >>> mod = passlab.parse("def @main(%x: float32) { exp(%x) * (1f + 1f) }")
     >>> rec = passlab.record(mod, "FoldConstant, FuseOps")
@@ -482,7 +483,7 @@ def _record(
 ) -> Recording:
     """Run a pipeline in a context that has a recorder, and return what it recorded."""
     _check_module(mod, "passes run on a module", "passlab.parse and IRModule.from_expr make one")
-    earlier, deadline = history_of(mod), Deadline(seconds)
+    earlier, deadline = history_of(mod), Deadline(seconds, busy=True)
     try:
         with inside, deadline:
             pipeline(mod)

@@ -228,11 +228,10 @@ def with_shared_nodes(
             object.__setattr__(own[at], "span", older.span)
     for run in shared[number].get("own_spans", "").split():
         at, _, place, length = map(int, run.split(":"))
-        if min(at, place) < 0 or max(at, place) + length > len(own):
-            raise ValueError(f"the nodes {run} are not in the program")
-        for node, first in zip(own[at : at + length], own[place : place + length], strict=True):
+        later, first = own[valid_index(at) : at + length], own[valid_index(place) : place + length]
+        for node, older in zip(later, first, strict=True):
             if node.span is not None and node.span.source.name == file:
-                object.__setattr__(node, "span", first.span)
+                object.__setattr__(node, "span", older.span)
     for at in map(int, shared[number].get("no_span", "").split()):
         if fresh[at]:
             object.__setattr__(own[at], "span", None)
