@@ -159,3 +159,18 @@ def test_an_address_of_no_camera_shows_the_whole_graph(page: Page, address: str,
     assert canvas is not None
     assert box is not None
     assert canvas["x"] < box["x"] < canvas["x"] + canvas["width"]
+
+
+def test_a_pipeline_of_what_if_is_there_again_and_can_be_taken_back(chrome: Browser) -> None:
+    widget = show(recorded())
+    with widget_page(widget, chrome) as (page, _):
+        page.keyboard.press("w")
+        page.locator(".pl-edit-on").nth(1).click()
+        expect(page.locator(".pl-edit-row.pl-differs")).to_have_count(1)
+        page.wait_for_timeout(600)  # until the bookmark is kept
+    with widget_page(widget, chrome) as (page, _):
+        expect(page.locator(".pl-edit-row.pl-differs")).to_have_count(1)
+        page.keyboard.press("Control+z")
+        expect(page.locator(".pl-edit-row.pl-differs")).to_have_count(0)
+        page.keyboard.press("Control+y")
+        expect(page.locator(".pl-edit-row.pl-differs")).to_have_count(1)

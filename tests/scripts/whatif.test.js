@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parsePass, passesLine, passText, recordedPasses } from "../../passlab/display/web/whatif.js";
+import { entriesOf, parsePass, passesLine, passText, recordedPasses } from "../../passlab/display/web/whatif.js";
 
 /** @import { StepRow } from "../../passlab/display/web/protocol.js" */
 
@@ -49,4 +49,12 @@ test("the pipeline of a recording is a line of a notebook", () => {
   );
   const line = passesLine({ program: "net", options: "-O 3" }, recordedPasses(steps));
   assert.equal(line, "%passes net FuseOps(fuse_opt_level=2), FastMath -O 3");
+});
+
+test("edits of a pipeline are read back, unless they are of another recording or no edits", () => {
+  const entry = { number: 1, text: "A", recorded: "A", on: false },
+    added = { number: null, text: "B(x=1)", recorded: "", on: true };
+  assert.deepEqual(entriesOf(JSON.stringify([entry, added]), ["A", "C"]), [entry, added]);
+  for (const text of ["", "null", "[]", "{", "3", "{}", "[1]", "[null]", JSON.stringify([{ ...entry, recorded: "Z" }])])
+    assert.equal(entriesOf(text, ["A", "C"]), null);
 });

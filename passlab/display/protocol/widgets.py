@@ -46,7 +46,8 @@ class Related(TypedDict, total=False):
 class Place(TypedDict, total=False):
     """Where the reader of an explorer is: the pass by its id, tab, mode, line (from 1), pixels scrolled, and the
     width of the list of passes in pixels. `graph` is what is seen of a graph, as `x,y,scale`: the middle of its window
-    on the sheet, and the scale; "" for a graph that was not moved.
+    on the sheet, and the scale; "" for a graph that was not moved. `edits` is the pipeline of what if, "" for the
+    recorded one.
 
     `unified` and `all` say how differences are shown. From the address of a page, all are texts.
     """
@@ -58,6 +59,7 @@ class Place(TypedDict, total=False):
     top: int | str
     width: float | str
     graph: str
+    edits: str
     unified: bool | str
     all: bool | str
 

@@ -115,6 +115,7 @@ function followPlace(bookmark, step, modes, selection) {
     node = (step.step && step.model.get("data").nodes[step.step.after]?.[line]) ?? -1;
   if (line >= 0) step.code.goto(line);
   if (node >= 0 && selection.empty) selection.set([node]);
+  modes.editor.wanted = String(start.edits ?? "");
   if (mode) modes.toggle(mode);
   const top = numberOf(start.top),
     watch = new ResizeObserver(() => {
@@ -127,6 +128,7 @@ function followPlace(bookmark, step, modes, selection) {
   bookmark.isOpen = true;
   step.onChoose = (name) => bookmark.keep({ tab: name.toLowerCase(), top: 0 });
   modes.onToggle = (name) => bookmark.keep({ mode: name });
+  modes.editor.onEdit = (edits) => bookmark.keep({ edits });
   step.body.addEventListener("scroll", () => bookmark.keep({ top: scrolled(step.body)?.scrollTop ?? 0 }), {
     capture: true,
     passive: true,

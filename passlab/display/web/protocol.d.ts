@@ -757,7 +757,7 @@ export interface Related {
   after?: number[];
 }
 
-/** Where the reader of an explorer is: the pass by its id, tab, mode, line (from 1), pixels scrolled, and the width of the list of passes in pixels. `graph` is what is seen of a graph, as `x,y,scale`: the middle of its window on the sheet, and the scale; "" for a graph that was not moved. `unified` and `all` say how differences are shown. From the address of a page, all are texts. */
+/** Where the reader of an explorer is: the pass by its id, tab, mode, line (from 1), pixels scrolled, and the width of the list of passes in pixels. `graph` is what is seen of a graph, as `x,y,scale`: the middle of its window on the sheet, and the scale; "" for a graph that was not moved. `edits` is the pipeline of what if, "" for the recorded one. `unified` and `all` say how differences are shown. From the address of a page, all are texts. */
 export interface Place {
   step?: string;
   tab?: string;
@@ -766,6 +766,7 @@ export interface Place {
   top?: number | string;
   width?: number | string;
   graph?: string;
+  edits?: string;
   unified?: boolean | string;
   all?: boolean | string;
 }

@@ -49,6 +49,27 @@ export const passText = (name, given) => {
 /** A pipeline as a line of a notebook. @param {{program: string, options: string}} recording @param {string[]} passes */
 export const passesLine = ({ program, options }, passes) => `%passes ${program} ${passes.join(", ")} ${options}`;
 
+/**
+ * The edited pipeline that a text means, null for none: it may come from an address, or belong to another recording.
+ * @param {string} text @param {string[]} passes of the recording @returns {Entry[] | null}
+ */
+export function entriesOf(text, passes) {
+  try {
+    const entries = /** @type {Entry[]} */ (JSON.parse(text || "null"));
+    return entries?.length &&
+      entries.every(
+        ({ number, text: pass, recorded, on }) =>
+          typeof pass === "string" &&
+          typeof on === "boolean" &&
+          (number === null ? true : passes[number - 1] === recorded),
+      )
+      ? entries
+      : null;
+  } catch {
+    return null;
+  }
+}
+
 export class PipelineEditor {
   /**
    * @param {(passes: (number | string)[]) => void} onChange called with the pipeline
@@ -72,6 +93,8 @@ export class PipelineEditor {
     this.timer = 0;
     this.dragged = -1;
     this.edited = false; // whether the pipeline differs from the recorded one
+    this.onEdit = /** @type {(edits: string) => void} */ (() => {}); // told of the pipeline as text, "" for the recorded one
+    this.wanted = ""; // the edits that a bookmark has kept, until the recording is loaded
     this.outcomes = /** @type {Record<number, {outcome: string, same: boolean}>} */ ({});
     this.datalist = el("datalist", "");
     this.datalist.id = uniqueId();
@@ -122,7 +145,15 @@ export class PipelineEditor {
     this.problem.textContent = "";
     this.formAt = -1;
     if (!this.past.length) this.noted = JSON.stringify(this.entries);
+    const kept = entriesOf(this.wanted, passes);
+    this.wanted = "";
+    if (kept) {
+      this.past = [this.noted]; // so that they can be taken back
+      this.entries = kept;
+      this.noted = JSON.stringify(kept);
+    }
     this.draw();
+    this.updateHistory();
   }
 
   /** Note the pipeline before a change, once for the words that are typed into one pass. @param {number} typedAt that pass, -1 for other changes */
@@ -415,6 +446,7 @@ export class PipelineEditor {
     this.edited = this.entries.some(
       ({ number, text, recorded, on }, at) => !on || text !== recorded || number !== at + 1,
     );
+    this.onEdit(this.edited ? this.noted : "");
     this.timer = window.setTimeout(() => {
       const { entries } = this;
       this.onChange(
