@@ -33,6 +33,7 @@ COMPUTING = {
     "DivToMul",
     "QnnCanonicalizeOps",
     "SimplifyInference",
+    "UnrollRecurrent",
 }
 PRINTERS = {"AnnotateSpans", "PrintIR"}  # they read their own text again, so that all nodes get new places
 
