@@ -47,7 +47,7 @@ from passlab.ir.types import TensorType, Type, TypeRelation
 from passlab.op.annotation import on_device
 from passlab.op.dtypes import array_dtype
 from passlab.passes.external import annotate_target
-from passlab.passes.program import expressions, print_ir
+from passlab.passes.program import plain_functions, print_ir
 from passlab.pattern.language import DFPattern, is_op, wildcard
 from passlab.relay import pattern_tables
 from passlab.relay.constructors import SourceName
@@ -556,7 +556,7 @@ def install() -> None:
         _replace(name, function, _wrapping(function))
     create, registered = (import_module(f"passlab.{name}") for name in ("executor.create", "op.registered"))
     _replace("arguments", create.arguments, _with_unused_names(create.arguments))
-    type_of = expressions.type_of
+    type_of = plain_functions.type_of
     for name in ("type_of", "InferTypeLocal"):  # packages keep what they import late under the second name
         _replace(name, type_of, remembering(type_of))
     _replace("record_class", records.record_class, finding_tests(records.record_class))

@@ -19,7 +19,7 @@ from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.values import ADTValue, Value
 from passlab.ir.expr import Var
 from passlab.ir.types import TensorType
-from passlab.vm.control import Frame, frame_at
+from passlab.vm.engines.frames import Frame, frame_at
 from passlab.vm.objects import Storage
 from passlab.vm.tracing.buffers import Redirection, content_at, owner
 from passlab.vm.tracing.log import Log, SavedFrame, Segment

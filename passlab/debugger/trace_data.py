@@ -21,7 +21,7 @@ from passlab.debugger.values import Unwritten
 from passlab.errors import PasslabError, counted
 from passlab.evaluate.values import Value
 from passlab.ir.module import IRModule
-from passlab.vm.control import Frame, frame_at
+from passlab.vm.engines.frames import Frame, frame_at
 from passlab.vm.tracing.buffers import Redirection, content_at, owner, tensor_at
 from passlab.vm.tracing.log import Log, SavedFrame, Segment
 from passlab.vm.tracing.recorder import FINE

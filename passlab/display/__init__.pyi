@@ -44,8 +44,8 @@ from passlab.display.views.recording import FailureView as FailureView
 from passlab.display.views.recording import RecordingView as RecordingView
 from passlab.display.views.recording import failure_view as failure_view
 from passlab.display.views.recording import recording_view as recording_view
-from passlab.display.views.solving import SolvingView as SolvingView
-from passlab.display.views.solving import solving_view as solving_view
+from passlab.display.views.solver_runs import SolvingView as SolvingView
+from passlab.display.views.solver_runs import solving_view as solving_view
 from passlab.display.views.stepper import StepperView as StepperView
 from passlab.display.views.stepper import stepper_view as stepper_view
 from passlab.display.views.storages import StoragesView as StoragesView

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from passlab.display.html import Markup, join, tag
 from passlab.display.palette import BOX, CODE, KIND_COLOURS, MUTED, PROSE, ROWS
-from passlab.display.parts import Part
+from passlab.display.view_parts import Part
 
 MOST_LINES = 200  # in HTML, long lists of parameters not counted
 FOLDED = 8  # lines of a list of parameters above which HTML folds it,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from passlab.display.html import Markup, tag
 from passlab.display.palette import BOX, MUTED, PROSE
-from passlab.display.parts import Part
+from passlab.display.view_parts import Part
 
 ROW = 20  # pixels from one lane to the next
 NARROW = 1.0  # percent: a bar less wide than this has no room for letters

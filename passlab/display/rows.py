@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from passlab.display.html import Markup, join, tag
 from passlab.display.palette import BOX, CELL, CODE, HEAD, MUTED, NUMBER, PROSE, ROWS, TABLE
-from passlab.display.parts import Part
+from passlab.display.view_parts import Part
 from passlab.table import Table, seconds_text, spoken, text_table, unit_of
 
 MOST_ROWS = 200  # in HTML

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 from passlab import limits
 from passlab.arguments import checked, checked_own
 from passlab.display.html import Markup, tag
-from passlab.display.parts import Part, html_of
+from passlab.display.view_parts import Part, html_of
 from passlab.errors import Diagnostic, PassTypeError, type_in_words, visible
 from passlab.lazy import notebook_forms
 

@@ -13,8 +13,8 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
-from passlab.dumps.chosen import lists_passes_of_llvm
 from passlab.dumps.extents import begin_of_llvm, begins_block, is_diff
+from passlab.dumps.listed_passes import lists_passes_of_llvm
 from passlab.dumps.source import LONGEST_LINE, PEEK, DumpSource, FileSource, decode, find_lines, without_colours
 
 MARK = b"*** IR "

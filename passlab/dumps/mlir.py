@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 
 from passlab.dumps.banner import MODULE, UNIT, Banner, Scan
-from passlab.dumps.chosen import lists_passes_of_mlir
 from passlab.dumps.extents import root_operation
+from passlab.dumps.listed_passes import lists_passes_of_mlir
 from passlab.dumps.source import DumpSource, FileSource, decode, find_lines
 
 MARK = b"// -----// IR Dump "

@@ -22,10 +22,9 @@ from passlab.atomic_file import checked_path
 from passlab.dumps import folders, iree, llvm, mlir, pictures, stages, torch, triton, xla
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, Banner, Scan
-from passlab.dumps.chosen import is_short
-from passlab.dumps.doubts import doubt_equal_texts, doubt_left_out, doubt_mixed, doubt_texts, is_only_changes
 from passlab.dumps.extents import extent_of, root_operation
 from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, TORCH, Language
+from passlab.dumps.listed_passes import is_short
 from passlab.dumps.plain_text import plain
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import (
@@ -44,6 +43,13 @@ from passlab.dumps.source import (
     unpacked,
 )
 from passlab.dumps.verdicts import Traits
+from passlab.dumps.withdrawn_verdicts import (
+    doubt_equal_texts,
+    doubt_left_out,
+    doubt_mixed,
+    doubt_texts,
+    is_only_changes,
+)
 from passlab.errors import Diagnostic, DumpError, did_you_mean, type_in_words
 
 XDSL_MARK = b"IR after "

@@ -17,9 +17,9 @@ from passlab.dumps import mlir
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner
 from passlab.dumps.language import HEAD, LANGUAGES
 from passlab.dumps.llvm import PART, without_flags
+from passlab.dumps.other_output import differ_in_other_output
 from passlab.dumps.source import Excerpt
 from passlab.dumps.step import Step, Unit
-from passlab.dumps.strange import differ_in_other_output
 from passlab.dumps.tvm_passes import LEAVES, judge_nested
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from passlab.instrument.per_run import PerRun
 from passlab.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.released import release_data
+from passlab.ir.released_arrays import release_data
 from passlab.ir.walk import CHILDREN, post_order
 from passlab.op.dtypes import Array
 from passlab.rewriting.constant_folding import FOLDED, fold

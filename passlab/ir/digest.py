@@ -28,8 +28,8 @@ from passlab.ir.adt import (
     pattern_vars,
 )
 from passlab.ir.attrs import Attrs
+from passlab.ir.canonical_forms import attrs_token, bytes_token, text_token, type_form, value_token
 from passlab.ir.expr import Call, Constant, Expr, Function, Match, Tuple, TupleGetItem, Var
-from passlab.ir.forms import attrs_token, bytes_token, text_token, type_form, value_token
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TupleType, Type

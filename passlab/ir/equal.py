@@ -30,6 +30,7 @@ from passlab.ir.adt import (
     TypeData,
 )
 from passlab.ir.attrs import Attrs, DictAttrs, same_values, value_kind
+from passlab.ir.canonical_forms import type_form
 from passlab.ir.digest import node_digest, structural_hash
 from passlab.ir.expr import (
     Call,
@@ -47,7 +48,6 @@ from passlab.ir.expr import (
     TupleGetItem,
     Var,
 )
-from passlab.ir.forms import type_form
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType, SizeVar, TensorType, TupleType, Type, type_nodes

@@ -46,7 +46,7 @@ from passlab.ir.attrs import Attrs, DictAttrs, attribute
 from passlab.ir.dtypes import dtype_name
 from passlab.ir.immutable import Immutable, draft_class
 from passlab.ir.node_errors import check_all, check_index, not_a_node_error
-from passlab.ir.released import Array, Released
+from passlab.ir.released_arrays import Array, Released
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType, Type, TypeVar
 from passlab.lazy import CLAUSES, OPERATORS, PRINTER, late, notebook_forms

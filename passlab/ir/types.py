@@ -109,9 +109,9 @@ class Type(Immutable):
     `parts` is the number of types in the type's text, at most `ENDLESS`: a type is a graph, whose text repeats shared
     parts.
 
-    `_token` and `_form` are caches of `forms`. `_inside` is the union of the `_bit`s of the classes of types in it, so
-    that `holds` takes constant time. A wide tuple may be the type of every `let` before it, and must not be searched
-    for each.
+    `_token` and `_form` are caches of `canonical_forms`. `_inside` is the union of the `_bit`s of the classes of types
+    in it, so that `holds` takes constant time. A wide tuple may be the type of every `let` before it, and must not be
+    searched for each.
 
     >>> isinstance(relay.TensorType((2,), "float32"), relay.Type)
     True
@@ -232,7 +232,7 @@ class StructuredType(Type):
             return NotImplemented
         if type(self) is not type(other) or not self._inside & other._inside & _GENERIC or self._alpha != other._alpha:
             return False
-        from passlab.ir.forms import same_type_form  # that module imports this one
+        from passlab.ir.canonical_forms import same_type_form  # that module imports this one
 
         return same_type_form(self, other)
 

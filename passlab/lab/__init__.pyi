@@ -27,8 +27,8 @@ from passlab.lab.reducer.reduction import Reduction as Reduction
 from passlab.lab.reducer.reduction import reduce as reduce
 from passlab.lab.simplification import Simplification as Simplification
 from passlab.lab.simplification import simplify as simplify
-from passlab.lab.solving import Solving as Solving
-from passlab.lab.solving import watch_solver as watch_solver
+from passlab.lab.solver_runs import Solving as Solving
+from passlab.lab.solver_runs import watch_solver as watch_solver
 from passlab.lab.variants.pass_orders import orders as orders
 from passlab.lab.variants.pipeline_variants import WhatIf as WhatIf
 from passlab.lab.variants.prospects import prospects as prospects

@@ -6,7 +6,7 @@
 
 A model is made smaller in two ways, and the better result is taken:
 
-    as it is    node by node (`frontend.onnx.tidy`): what no step improves keeps its node, its name and its opset
+    as it is    node by node (`frontend.onnx.simplify`): what no step improves keeps its node, its name and its opset
     by Relay    imported, run through a pipeline of passes, exported
 
 `disabled_pass=["FoldConstant"]` leaves out what that pass removes. A result whose values differ, or which does not run
@@ -30,11 +30,11 @@ from passlab.frontend import from_onnx
 from passlab.frontend.onnx.export.combining import RULES
 from passlab.frontend.onnx.export.exporting import OPSETS, save_model, write_model
 from passlab.frontend.onnx.importing import load_model, opsets_of
-from passlab.frontend.onnx.tidy.ends import with_ends, without_ends
-from passlab.frontend.onnx.tidy.facts import is_written_out
-from passlab.frontend.onnx.tidy.fixing import fixed
-from passlab.frontend.onnx.tidy.graph import operator_counts
-from passlab.frontend.onnx.tidy.tidying import LIMIT, steps, tidy
+from passlab.frontend.onnx.simplify.ends import with_ends, without_ends
+from passlab.frontend.onnx.simplify.facts import is_written_out
+from passlab.frontend.onnx.simplify.fixing import fixed
+from passlab.frontend.onnx.simplify.graph import operator_counts
+from passlab.frontend.onnx.simplify.node_by_node import LIMIT, simplify_nodes, steps
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
 from passlab.ir.expr import Constant
@@ -165,14 +165,14 @@ def simplify(
         return _of_module(model, disabled_pass, seed, fold_limit)
     proto, external = load_model(model)
     start = fixed(proto, shape or {}, values or {}, external)
-    tidied = tidy(start, disabled_pass, fold_limit)
-    own = _Candidate(tidied.model, _rows_of(tidied.changes))
+    smaller = simplify_nodes(start, disabled_pass, fold_limit)
+    own = _Candidate(smaller.model, _rows_of(smaller.changes))
     candidates = [own]
     first = own
-    if SCALES in tidied.changes:
+    if SCALES in smaller.changes:
         # Relay finds a GELU while its factor is not yet part of a weight.
-        tidied = tidy(start, [*disabled_pass, SCALES], fold_limit)
-        first = _Candidate(tidied.model, _rows_of(tidied.changes))
+        smaller = simplify_nodes(start, [*disabled_pass, SCALES], fold_limit)
+        first = _Candidate(smaller.model, _rows_of(smaller.changes))
     others = [_by_relay(first, disabled_pass, fold_limit)]
     if first is not own and any(node.op_type == "Erf" for node in first.model.graph.node):
         others.append(_by_relay(first, disabled_pass, fold_limit, (SCALES,)))
@@ -228,7 +228,7 @@ def _by_relay(
 ) -> _Candidate | None:
     """Return the model after passes of Relay, None where that does not work or writes larger weights.
 
-    `later` names passes that only `tidy` does, on the result, where operators are already combined.
+    `later` names passes that only `simplify_nodes` does, on the result, where operators are already combined.
     """
     if READING in disabled_pass or any(map(is_written_out, own.model.graph.node)):
         return None
@@ -248,12 +248,12 @@ def _by_relay(
             return None
     except PasslabError:
         return None
-    tidied = tidy(written, disabled_pass, fold_limit)
+    smaller = simplify_nodes(written, disabled_pass, fold_limit)
     first = operator_counts(body.graph.node)
     reading = {READING: (first - read, read - first)} if first != read else {}
     rows = (*own.rows, *_rows_of(reading), *_rows_of_passes(recording), *_rows_of_rules(combined))
-    rows = (*rows, *_rows_of(tidied.changes))
-    result = _Candidate(tidied.model, rows, recording)
+    rows = (*rows, *_rows_of(smaller.changes))
+    result = _Candidate(smaller.model, rows, recording)
     return result if result.model.ByteSize() <= most else None
 
 
@@ -277,11 +277,11 @@ def _of_module(mod: IRModule, disabled_pass: Sequence[str], seed: int, fold_limi
         why = error.diagnostics[0].message
         compared = Agreement(None, None, "values not compared: only models are")
         return Simplification(None, None, before, after, compared, rows, recording, why)
-    tidied = tidy(written, disabled_pass, fold_limit)
-    rows = (*rows, *_rows_of_rules(combined), *_rows_of(tidied.changes))
-    compared = Runs(start, seed).compare(tidied.model)
-    counts = nodes_of(start.graph), nodes_of(tidied.model.graph)
-    return Simplification(start, tidied.model, *counts, compared, rows, recording)
+    smaller = simplify_nodes(written, disabled_pass, fold_limit)
+    rows = (*rows, *_rows_of_rules(combined), *_rows_of(smaller.changes))
+    compared = Runs(start, seed).compare(smaller.model)
+    counts = nodes_of(start.graph), nodes_of(smaller.model.graph)
+    return Simplification(start, smaller.model, *counts, compared, rows, recording)
 
 
 # ---------------------------------------------------------------- what each pass did

@@ -28,7 +28,7 @@ VIEWS = {
     ("passlab.lab.recordings.comparison", "Comparison"): "comparison_view",
     ("passlab.lab.variants.what_if", "WhatIfTable"): "heat_map_view",
     ("passlab.lab.node_values", "NodeValues"): "node_values_view",
-    ("passlab.lab.solving", "Solving"): "solving_view",
+    ("passlab.lab.solver_runs", "Solving"): "solving_view",
     ("passlab.lab.culprits.bisection", "Bisection"): "bisection_view",
     ("passlab.lab.culprits.culprit_search", "Culprit"): "culprit_view",
     ("passlab.lab.fuzzer.fuzzing", "Campaign"): "campaign_view",

@@ -14,10 +14,10 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Reporter
 from passlab.ir.types import IncompleteType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import anything, attrs, boolean, dtype, integer, text
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, round_half_away
 from passlab.op.edge_cases import on_one
-from passlab.op.fields import anything, attrs, boolean, dtype, integer, text
 from passlab.op.no_gradient import QUANTIZED
 from passlab.op.relations import identity, refuse, tensor
 

@@ -6,10 +6,10 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, dtype
 from passlab.op.autodiff import gradient_by
 from passlab.op.declare import operator
 from passlab.op.dtypes import Array, array_dtype, convert
-from passlab.op.fields import attrs, dtype
 from passlab.op.relations import on_tensors, refuse
 
 CAST = attrs("CastAttrs", dtype("dtype", doc="the dtype to convert to"))

@@ -15,10 +15,10 @@ from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, integer, integer_or_integers, text
 from passlab.op.autodiff import dtype_of, zero_gradient
 from passlab.op.declare import Python, call, field_of, operator
 from passlab.op.dtypes import Array, is_float_name
-from passlab.op.fields import attrs, integer, integer_or_integers, text
 from passlab.op.relations import (
     check_one_dtype,
     divide_dim,

@@ -11,9 +11,9 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, dims, dtype
 from passlab.op.declare import Dynamic, Python, call, constant_list, operator
 from passlab.op.dtypes import Array, array_dtype, convert, filled_array
-from passlab.op.fields import attrs, dims, dtype
 from passlab.op.relations import identity, refuse, tensor
 
 INIT = attrs(

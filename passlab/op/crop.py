@@ -11,14 +11,14 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, dtype, integers, number, text
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
-from passlab.op.fields import attrs, dtype, integers, number, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import sampling, sampling_gradients
 from passlab.op.nn.accumulation import cast_result, result_dtype
 from passlab.op.nn.resample import Scheme, taps, widen
-from passlab.op.nn.windows import check_lengths, check_positive
+from passlab.op.nn.window_sizes import check_lengths, check_positive
 from passlab.op.relations import refuse, tensor
 
 

@@ -16,11 +16,11 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import dyn_gradients, scatter_gradients
+from passlab.op.attr_fields import attrs, integer
 from passlab.op.autodiff import zero_gradient
 from passlab.op.create import INIT, scalar
 from passlab.op.declare import operator
 from passlab.op.dtypes import Array, ArrayOrArrays, array_dtype, filled_array, guard_size
-from passlab.op.fields import attrs, integer
 from passlab.op.gather import ONE_HOT, index_tensor, one_hot_array, one_hot_shape
 from passlab.op.relations import concrete, refuse, tensor
 from passlab.op.replicate import TILE, check_broadcast, collapse_gradient, tile_to

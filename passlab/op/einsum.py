@@ -14,9 +14,9 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr, Tuple
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import Dim, TensorType, TupleType, Type
+from passlab.op.attr_fields import attrs, text
 from passlab.op.declare import call, field_of, operator
 from passlab.op.dtypes import Array, array_dtype, as_array, is_extended, is_float
-from passlab.op.fields import attrs, text
 from passlab.op.relations import broadcast_dim, check_one_dtype, refuse, tensor_fields
 
 _DOTS = "..."

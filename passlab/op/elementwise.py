@@ -16,11 +16,11 @@ from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, number
 from passlab.op.autodiff import Gradient, zero_gradient
 from passlab.op.declare import Python, call, deliver, operator, quiet
 from passlab.op.dtypes import Array, array_dtype, as_array, integer_info, is_float, round_half_away
 from passlab.op.edge_cases import on_one
-from passlab.op.fields import attrs, number
 from passlab.op.relations import identity, on_tensors, refuse
 
 F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)

@@ -14,10 +14,10 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, boolean, integer, integers
 from passlab.op.autodiff import zero_gradient
 from passlab.op.declare import operator
 from passlab.op.dtypes import Array, as_array
-from passlab.op.fields import attrs, boolean, integer, integers
 from passlab.op.gather import index_tensor
 from passlab.op.relations import normal_axes, refuse
 

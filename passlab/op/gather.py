@@ -17,11 +17,11 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import gather_gradients
+from passlab.op.attr_fields import attrs, dtype, integer, text
 from passlab.op.autodiff import zero_gradient
 from passlab.op.create import scalar
 from passlab.op.declare import Dynamic, Python, operator
 from passlab.op.dtypes import Array, array_dtype, as_array, guard_size
-from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.relations import broadcast_shape, join_dim, normal_axis, on_tensors, refuse, tensor, tensor_fields
 
 

@@ -13,16 +13,16 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, boolean, dims, dtype, integer, integers, number, numbers, text
 from passlab.op.declare import Dynamic, Python, operator
 from passlab.op.dtypes import Array, is_float
-from passlab.op.fields import attrs, boolean, dims, dtype, integer, integers, number, numbers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape, layout_axes
 from passlab.op.nn import resize_gradients, sampling, sampling_gradients, window_gradients
 from passlab.op.nn.accumulation import cast_result, result_dtype
 from passlab.op.nn.pool_kernels import lowest
 from passlab.op.nn.resample import COORDINATES, METHODS, ROUNDINGS, ResizePlan, Scheme, resample
-from passlab.op.nn.sliding import pad_spatial
-from passlab.op.nn.windows import check_lengths, check_positive, on_axes, pad, split_padding, window_size
+from passlab.op.nn.window_arrays import pad_spatial
+from passlab.op.nn.window_sizes import check_lengths, check_positive, on_axes, pad, split_padding, window_size
 from passlab.op.no_gradient import DYNAMIC_SIZE
 from passlab.op.relations import join_dim, on_tensors, refuse, tensor
 

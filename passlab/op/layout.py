@@ -8,9 +8,9 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern
 from passlab.ir.types import TensorType, Type
+from passlab.op.attr_fields import attrs, text
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
-from passlab.op.fields import attrs, text
 from passlab.op.layout_names import Conversion, conversion, forward_shape, parse_layout
 from passlab.op.relations import on_tensors, refuse
 

@@ -15,11 +15,11 @@ from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import Constant
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall
+from passlab.op.attr_fields import anything, attrs, dims, dtype, expression
 from passlab.op.autodiff import gradient_by, zero_gradient
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.edge_cases import on_one
-from passlab.op.fields import anything, attrs, dims, dtype, expression
 from passlab.op.no_gradient import MACHINE_INSTRUCTION
 from passlab.op.relations import product, refuse, tensor
 from passlab.op.shape import SHAPE_OF, shape_of_array, shape_of_type

@@ -19,12 +19,12 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import Shape, TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, boolean, integers
 from passlab.op.autodiff import zero_gradient
 from passlab.op.broadcast import truncated_quotient
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, as_array, integer_info, is_float
 from passlab.op.elementwise import constant_like
-from passlab.op.fields import attrs, boolean, integers
 from passlab.op.relations import broadcast_shape, concrete, normal_axes, on_tensors, product, refuse, tensor
 
 _AXIS = integers("axis", None, doc="the dimensions to reduce, None for all", scalar_ok=True)

@@ -13,11 +13,11 @@ from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Trait
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, integer, integers
 from passlab.op.autodiff import gradient_by
 from passlab.op.create import INIT
 from passlab.op.declare import Dynamic, Python, call, constant_list, operator
 from passlab.op.dtypes import Array, as_array, guard_size
-from passlab.op.fields import attrs, integer, integers
 from passlab.op.relations import concrete, normal_axis, on_tensors, product, refuse
 
 

@@ -8,11 +8,11 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, boolean, integer, integers
 from passlab.op.autodiff import gradient_by
 from passlab.op.declare import Dynamic, Python, constant_integer, constant_list, operator
 from passlab.op.dtypes import Array
-from passlab.op.fields import attrs, boolean, integer, integers
-from passlab.op.nn.windows import on_axes
+from passlab.op.nn.window_sizes import on_axes
 from passlab.op.relations import concrete, normal_axes, on_tensors, product, refuse
 
 RESHAPE = attrs(

@@ -13,9 +13,9 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, boolean, dtype, integer
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, array_dtype
-from passlab.op.fields import attrs, boolean, dtype, integer
 from passlab.op.relations import normal_axis, on_tensors, product
 
 SCAN = attrs(

@@ -12,9 +12,9 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import Shape, TensorType, Type
 from passlab.op import scatter_gradients
+from passlab.op.attr_fields import attrs, boolean, dims, integer, number, text
 from passlab.op.declare import Dynamic, Python, call, constant, constant_list, operator
 from passlab.op.dtypes import Array, filled_array
-from passlab.op.fields import attrs, boolean, dims, integer, number, text
 from passlab.op.gather import axis_grid, index_tensor, normal_indices
 from passlab.op.relations import join_dim, may_agree, normal_axis, refuse, same_dtype, tensor
 

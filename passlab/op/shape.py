@@ -13,11 +13,11 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, TensorType, Type
+from passlab.op.attr_fields import attrs, dtype, expression
 from passlab.op.autodiff import zero_gradient
 from passlab.op.create import scalar
 from passlab.op.declare import Python, call, constant, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size
-from passlab.op.fields import attrs, dtype, expression
 from passlab.op.relations import on_tensors
 
 SHAPE_OF = attrs("ShapeOfAttrs", dtype("dtype", "", doc="the dtype of the sizes, by default int32"))

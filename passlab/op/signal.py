@@ -12,10 +12,10 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
+from passlab.op.attr_fields import attrs, boolean, integer
 from passlab.op.declare import Python, call, field_of, operator
 from passlab.op.dtypes import Array, is_float_name
 from passlab.op.elementwise import constant_like
-from passlab.op.fields import attrs, boolean, integer
 from passlab.op.nn import window_gradients
 from passlab.op.relations import may_agree, on_tensors, refuse, same_dtype, tensor
 

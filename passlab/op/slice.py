@@ -14,9 +14,9 @@ from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.along_axis import FOREVER
+from passlab.op.attr_fields import attrs, boolean, integer, integers, text
 from passlab.op.declare import Dynamic, Python, call, constant, operator
 from passlab.op.dtypes import Array, is_extended
-from passlab.op.fields import attrs, boolean, integer, integers, text
 from passlab.op.nn import window_gradients
 from passlab.op.relations import normal_axes, normal_axis, on_tensors, refuse, same_dtype, tensor
 

@@ -15,10 +15,10 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, boolean, dtype, integer, text
 from passlab.op.autodiff import zero_gradient
 from passlab.op.declare import Dynamic, Python, call, constant_integer, field_of, operator
 from passlab.op.dtypes import Array, ArrayOrArrays, array_dtype
-from passlab.op.fields import attrs, boolean, dtype, integer, text
 from passlab.op.layout_change import LayoutArguments, Result
 from passlab.op.relations import identity_along_axis, may_agree, normal_axis, on_tensors, refuse, tensor
 

@@ -23,11 +23,11 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpCall, Relation, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
+from passlab.op.attr_fields import attrs, dims, dtype, integer
 from passlab.op.autodiff import attrs_of, zero_gradient
 from passlab.op.create import scalar
 from passlab.op.declare import Python, call, constant, field_of, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size, is_float_name
-from passlab.op.fields import attrs, dims, dtype, integer
 from passlab.op.relations import join_dim, refuse, tensor
 
 KEY = TensorType((10,), "uint64")

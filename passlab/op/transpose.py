@@ -12,10 +12,10 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, integer, integers
 from passlab.op.autodiff import zero_gradient
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
-from passlab.op.fields import attrs, integer, integers
 from passlab.op.relations import identity, join_dim, normal_axes, normal_axis, on_tensors, refuse
 
 

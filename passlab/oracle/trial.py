@@ -17,7 +17,7 @@ from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.oracle.coverage_evaluator import Branch, CoverageEvaluator, branches_of, noisy_runs
 from passlab.oracle.deadline import run_within
-from passlab.oracle.draws import Draw, draws, introduced_numbers
+from passlab.oracle.drawn_inputs import Draw, draws, introduced_numbers
 from passlab.oracle.known_results import MOST_BYTES, KnownResults
 
 T = TypeVar("T")

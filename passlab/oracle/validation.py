@@ -18,7 +18,7 @@ from passlab.evaluate.values import Value
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.oracle.deadline import Stopwatch
-from passlab.oracle.draws import Draw
+from passlab.oracle.drawn_inputs import Draw
 from passlab.oracle.first_wrong import WrongNode, first_wrong
 from passlab.oracle.no_contract import (
     MILD,

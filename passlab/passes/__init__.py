@@ -89,11 +89,11 @@ ALIASES: dict[str, str] = {
 
 FUNCTIONS: dict[str, str] = {
     "FlexibleShapeDispatch": "program.flexible_shapes:FlexibleShapeDispatch",
-    "FoldConstantExpr": "program.expressions:fold_constants",
-    "InferTypeLocal": "program.expressions:type_of",
+    "FoldConstantExpr": "program.plain_functions:fold_constants",
+    "InferTypeLocal": "program.plain_functions:type_of",
     "LayoutConfig": "layout.convert_layout:LayoutConfig",
-    "ToANormalFormExpr": "program.expressions:in_a_normal_form",
-    "dedup": "program.expressions:fresh_binders",
+    "ToANormalFormExpr": "program.plain_functions:in_a_normal_form",
+    "dedup": "program.plain_functions:fresh_binders",
     "gradient": "gradient.derivatives:gradient",
     "recast": "precision.recasting:recast",
     "to_cps": "functions.continuations:to_cps",

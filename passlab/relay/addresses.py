@@ -88,7 +88,7 @@ ADDRESSES: dict[str, _Address] = {
     "relay.analysis": _Names(
         {
             # Relay's function fuses the program first; the analysis of that name takes a program as it is.
-            "extract_fused_functions": "passlab.passes.program.expressions:fused_functions",
+            "extract_fused_functions": "passlab.passes.program.plain_functions:fused_functions",
             "feature": "passlab.analysis.census",
             "get_calibration_data": "passlab.relay.calibration:get_calibration_data",
         },

@@ -76,12 +76,12 @@ from passlab.passes.program.capture_post_dfs_index_in_spans import (
 from passlab.passes.program.change_batch import ChangeBatch as ChangeBatch
 from passlab.passes.program.conv2d_to_sparse import Conv2dToSparse as Conv2dToSparse
 from passlab.passes.program.dense_to_sparse import DenseToSparse as DenseToSparse
-from passlab.passes.program.expressions import fold_constants as _FoldConstantExpr
-from passlab.passes.program.expressions import fresh_binders as _dedup
-from passlab.passes.program.expressions import in_a_normal_form as _ToANormalFormExpr
-from passlab.passes.program.expressions import type_of as _InferTypeLocal
 from passlab.passes.program.flexible_shapes import FlexibleShapeDispatch as FlexibleShapeDispatch
 from passlab.passes.program.infer_type import InferType as InferType
+from passlab.passes.program.plain_functions import fold_constants as _FoldConstantExpr
+from passlab.passes.program.plain_functions import fresh_binders as _dedup
+from passlab.passes.program.plain_functions import in_a_normal_form as _ToANormalFormExpr
+from passlab.passes.program.plain_functions import type_of as _InferTypeLocal
 from passlab.passes.program.print_ir import PrintIR as PrintIR
 from passlab.passes.program.simplify_fc_transpose import SimplifyFCTranspose as SimplifyFCTranspose
 from passlab.passes.simplify.dead_code_elimination import DeadCodeElimination as DeadCodeElimination

@@ -5,7 +5,7 @@ from passlab.vm.benchmarking import BenchmarkResult
 from passlab.vm.compiling.compiler import VMCompiler, compile, optimize
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.files.saving import KernelLibrary
-from passlab.vm.interpreter import Machine
+from passlab.vm.machine import Machine
 from passlab.vm.relay_api import VirtualMachine
 from passlab.vm.report import Report, VirtualMachineProfiler
 

@@ -11,7 +11,7 @@ from passlab.vm.compiling.compiler import optimize as optimize
 from passlab.vm.executable import Executable as Executable
 from passlab.vm.executable import VMFunction as VMFunction
 from passlab.vm.files.saving import KernelLibrary as KernelLibrary
-from passlab.vm.interpreter import Machine as Machine
+from passlab.vm.machine import Machine as Machine
 from passlab.vm.relay_api import VirtualMachine as VirtualMachine
 from passlab.vm.report import Report as Report
 from passlab.vm.report import VirtualMachineProfiler as VirtualMachineProfiler

@@ -10,7 +10,7 @@ An operand is declared as `name:kind`, where kind is one of
             lists are counted by an operand of kind `count(name)` that stands earlier
 
 The semantics is a sentence for people and `code` for the engines: a Python template with operands in braces, which each
-engine replaces by its texts for registers (see `semantics`). In it
+engine replaces by its texts for registers (see `engines.templates`). In it
 
     {x}         the object in a register; a list of registers is its objects with commas: `({args})` is a tuple
     {x:array}   the same, with any number turned into an array: for fields of other objects
@@ -181,7 +181,7 @@ class InstructionSpec:
 
     @cached_property
     def step_forms(self) -> dict[Any, Any]:
-        """A cache of `steps`: the compiled steps, by form of the instruction."""
+        """A cache of `engines.single_steps`: the compiled steps, by form of the instruction."""
         return {}
 
     @cached_property

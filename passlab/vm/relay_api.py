@@ -17,9 +17,9 @@ from passlab.evaluate.values import Value
 from passlab.pickling import OfOneProcess
 from passlab.vm.benchmarking import BenchmarkResult, benchmark
 from passlab.vm.executable import Executable
-from passlab.vm.interpreter import Machine
 from passlab.vm.kernels.primitive import flat_values
 from passlab.vm.kernels.providers import Choice, move_arrays, provider_for
+from passlab.vm.machine import Machine
 from passlab.vm.objects import Allocator, PooledAllocator, VMClosure
 
 Array = np.ndarray[Any, Any]

@@ -12,7 +12,7 @@ CYCLES: dict[frozenset[str], str] = {
     frozenset(
         {
             "passlab.ir.attrs",
-            "passlab.ir.forms",
+            "passlab.ir.canonical_forms",
             "passlab.ir.type_text",
             "passlab.ir.types",
         }

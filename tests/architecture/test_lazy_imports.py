@@ -161,7 +161,7 @@ BY_NAME = {
     "passlab.frontend.pytorch.entries",  # the table of operators
     "passlab.arguments",  # names that a module imports for type checkers only
     "passlab.frontend.pytorch.importing",  # torch
-    "passlab.executor.aot.vendor",  # the source of a kernel
+    "passlab.executor.aot.kernel_source",  # the source of a kernel
     "passlab.display.charts",  # altair and matplotlib
     "passlab.hosts.bisection",  # torch
     "passlab.hosts.reduction",  # torch

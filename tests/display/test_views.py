@@ -20,8 +20,8 @@ from passlab.display import (
     timing_view,
 )
 from passlab.display.lanes import MOST_BARS, Lanes
-from passlab.display.parts import Beside, Drawing, Embedded, Fold, HtmlOnly, TextOnly
 from passlab.display.rows import Counts, StepOutline
+from passlab.display.view_parts import Beside, Drawing, Embedded, Fold, HtmlOnly, TextOnly
 from passlab.display.views.timing import flame_bars
 from passlab.errors import PassError, PasslabError
 from passlab.instrument import PassTimingInstrument

@@ -3,7 +3,7 @@
 import pytest
 
 from passlab.dumps import read, read_text
-from passlab.dumps.chosen import MOST_TYPED
+from passlab.dumps.listed_passes import MOST_TYPED
 from passlab.dumps.mlir import aliases_of
 
 

@@ -6,7 +6,7 @@ from textwrap import indent
 import pytest
 
 from passlab.dumps import read, read_text
-from passlab.dumps.chosen import MOST_TYPED
+from passlab.dumps.listed_passes import MOST_TYPED
 from tests.dumps import corpus, writer
 
 NESTED = """\

@@ -2,7 +2,7 @@
 
 import random
 
-from passlab.dumps.chosen import MOST_TYPED
+from passlab.dumps.listed_passes import MOST_TYPED
 
 PASSES = MOST_TYPED + 4  # different ones, more than somebody lists
 

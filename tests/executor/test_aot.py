@@ -12,8 +12,8 @@ import passlab
 from passlab import relay
 from passlab.errors import PasslabError, RunError, VerifyError
 from passlab.executor.aot import PythonSource, python_source
+from passlab.executor.aot.kernel_source import VendoredDefinitions
 from passlab.executor.aot.program_source import DEEPEST, DeepBlocks
-from passlab.executor.aot.vendor import VendoredDefinitions
 from passlab.ir.expr import Function, Var
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType

@@ -12,7 +12,7 @@ from passlab import lab, parse, relay, vm
 from passlab.errors import PasslabError, VerifyError
 from passlab.executor.create import EXECUTORS
 from passlab.infer import infer_module
-from passlab.oracle.draws import draws
+from passlab.oracle.drawn_inputs import draws
 from passlab.rewriting.entry import with_entry
 from passlab.testing.checks import run_as_python
 from tests.each import each

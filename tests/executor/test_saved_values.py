@@ -23,7 +23,7 @@ from passlab.infer import infer_module
 from passlab.ir import IRModule, structural_equal
 from passlab.ir.op import Op
 from passlab.op.edge_cases import program, varies_dtype
-from passlab.oracle.draws import draws
+from passlab.oracle.drawn_inputs import draws
 from passlab.relay import create_executor
 from passlab.testing import programs
 from tests.lab.user.programs import PROGRAMS

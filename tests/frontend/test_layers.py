@@ -16,7 +16,7 @@ from passlab import lab, relay, transform
 from passlab.display.views.graph import GraphView
 from passlab.errors import PasslabError
 from passlab.frontend import from_onnx
-from passlab.frontend.onnx.tidy.facts import is_written_out
+from passlab.frontend.onnx.simplify.facts import is_written_out
 from passlab.ir.expr import Call, Function
 from passlab.ir.walk import post_order
 from tests.each import each

@@ -1,4 +1,4 @@
-"""Nodes that return an operand unchanged are dropped by `tidy`, those that are close to it stay, and values are the same.
+"""Nodes that return an operand unchanged are dropped by `simplify_nodes`, those that are close to it stay, and values are the same.
 
 Each operator of `UNCHANGED` and `NEUTRAL` has models of both kinds here. onnxruntime says what they compute.
 """
@@ -13,9 +13,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from passlab.frontend.onnx.tidy.rules import NEUTRAL
-from passlab.frontend.onnx.tidy.tidying import tidy
-from passlab.frontend.onnx.tidy.unchanged import UNCHANGED
+from passlab.frontend.onnx.simplify.node_by_node import simplify_nodes
+from passlab.frontend.onnx.simplify.rules import NEUTRAL
+from passlab.frontend.onnx.simplify.unchanged import UNCHANGED
 from tests.each import each
 
 ort = pytest.importorskip("onnxruntime", reason="models are run by onnxruntime: pip install passlab[bench]")
@@ -174,7 +174,7 @@ def results(proto: Any, size: int) -> list[Any]:
 def small(case: tuple[str, str, dict[str, Any], int]) -> Any:
     """Return a smaller model, after a look at its values at several sizes."""
     before = model(*case[1:])
-    after = tidy(before).model
+    after = simplify_nodes(before).model
     for size in (0, 1, 2, 3):
         for one, other in zip(results(after, size), results(before, size), strict=True):
             assert one.dtype == other.dtype

@@ -7,7 +7,7 @@ import numpy as np
 import passlab
 from passlab import relay
 from passlab.ir.expr import Constant
-from passlab.ir.released import Released
+from passlab.ir.released_arrays import Released
 from passlab.ir.walk import post_order
 from passlab.lab.recordings.recording import Recording, record
 

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from passlab import cli, lab
 from passlab.errors import ModelError, PasslabError
-from passlab.frontend.onnx.tidy.tidying import tidy
+from passlab.frontend.onnx.simplify.node_by_node import simplify_nodes
 from passlab.lab import model_runs
 from passlab.lab.simplification import nodes_of
 from tests.each import each
@@ -384,7 +384,7 @@ def test_equal_outputs_are_computed_once_and_random_numbers_twice() -> None:
 
 
 def test_a_result_that_differs_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    from passlab.frontend.onnx.tidy import rules
+    from passlab.frontend.onnx.simplify import rules
 
     def wrong(graph: Any, root: Any) -> bool:
         if root.op_type != "Exp":
@@ -436,7 +436,7 @@ def test_a_damaged_model_is_left_as_it_is_or_told() -> None:
     pool = [case.model for case in cases()[::31] if case.model.graph.node]
     for _ in range(200 // PARTS):
         proto = damaged(rng.choice(pool), rng)
-        assert nodes_of(tidy(proto).model.graph) <= nodes_of(proto.graph)  # raises nothing
+        assert nodes_of(simplify_nodes(proto).model.graph) <= nodes_of(proto.graph)  # raises nothing
 
 
 # ---------------------------------------------------------------- the command

@@ -11,7 +11,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import post_order
 from passlab.lab import watch_solver
-from passlab.lab.solving import ALGORITHMS
+from passlab.lab.solver_runs import ALGORITHMS
 from passlab.testing import mlp, mobilenet, squeezenet
 from passlab.text.parser import parse
 from passlab.transform import FuseOps, InferType

@@ -12,7 +12,7 @@ from passlab.infer import infer_module
 from passlab.instrument.statistics import count_module
 from passlab.ir.expr import Call
 from passlab.ir.walk import post_order
-from passlab.oracle.draws import draws
+from passlab.oracle.drawn_inputs import draws
 from passlab.relay.dataflow_pattern import DFPatternCallback, is_op, wildcard
 from passlab.relay.dataflow_pattern import rewrite as rewrite_patterns
 from passlab.transform import function_pass, module_pass

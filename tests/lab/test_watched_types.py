@@ -83,6 +83,6 @@ def test_a_program_with_an_error_is_watched_up_to_it():
 
 def test_inference_itself_watches_nothing(monkeypatch):
     results = []
-    monkeypatch.setattr("passlab.lab.solving.WatchedSolver._try", lambda *args: results.append(args))
+    monkeypatch.setattr("passlab.lab.solver_runs.WatchedSolver._try", lambda *args: results.append(args))
     assert passlab.parse(LATE)["main"].checked_type is not None
     assert results == []

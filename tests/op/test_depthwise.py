@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from passlab.op.nn.conv_kernels import convolve, depthwise
-from passlab.op.nn.sliding import Window
+from passlab.op.nn.window_arrays import Window
 
 
 def by_definition(x, w, window, size):

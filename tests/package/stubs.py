@@ -33,7 +33,7 @@ HEADER = (
 
 # ------------------------------------------------------------------------------------------------------------- operators
 
-# What the conversions of `passlab.op.fields` accept. A law holds these to the conversions themselves.
+# What the conversions of `passlab.op.attr_fields` accept. A law holds these to the conversions themselves.
 TYPES = {
     "int": "SupportsIndex",
     "float": "SupportsFloat",

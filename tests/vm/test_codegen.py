@@ -16,7 +16,7 @@ from passlab import limits
 from passlab.ir.expr import Constant, Function, Tuple
 from passlab.ir.module import IRModule
 from passlab.vm import Machine, VirtualMachine, compile
-from passlab.vm.control import is_tail
+from passlab.vm.engines.frames import is_tail
 from passlab.vm.executable import VMFunction
 from passlab.vm.isa import Instruction, Opcode
 from tests.vm.programs import LOOP

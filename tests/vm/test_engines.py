@@ -141,7 +141,7 @@ def test_functions_too_long_to_compile_give_the_same(name, monkeypatch):
     expected = outcome(Machine(exe), args, stepping=True)
     shortest = min(len(f.instructions) for f in exe.functions)
     for largest in (0, shortest):  # none is compiled; some are
-        monkeypatch.setattr("passlab.vm.running.compiled_engine.LARGEST", largest)
+        monkeypatch.setattr("passlab.vm.engines.compiled_engine.LARGEST", largest)
         exe.compiled_code.clear()
         assert outcome(Machine(exe), args, stepping=False) == expected
         with limits.override(instructions=77):

@@ -9,8 +9,8 @@ import passlab
 from passlab import limits, relay
 from passlab.errors import LimitError
 from passlab.vm import Machine, VirtualMachine, compile
+from passlab.vm.engines.run_state import live_bytes
 from passlab.vm.objects import Allocator, PooledAllocator, Storage, VMClosure
-from passlab.vm.run_state import live_bytes
 from tests.vm.test_engines import outcome
 
 HOARD = """

@@ -14,8 +14,8 @@ from typing import Any
 from passlab.atomic_file import write_text
 from passlab.display.html import Markup, div, escape, join, with_shared_styles
 from passlab.display.pages.scripts import inline, style
-from passlab.display.parts import html_of
 from passlab.display.view import View
+from passlab.display.view_parts import html_of
 from passlab.errors import Diagnostic, PasslabError, type_in_words
 
 # The static form of the view is painted first; the script replaces it when the widget is drawn.

@@ -17,10 +17,10 @@ from passlab.diffing.diff import node_name
 from passlab.display.code_lines import GutterLabel
 from passlab.display.nodes import Links
 from passlab.display.palette import AMBER, BLUE, GREEN, PINK, TEAL, VIOLET
-from passlab.display.parts import Gap, Part, Sentence
 from passlab.display.protocol.programs import BlameData, BlamePass, LineOrigin, ModuleData
 from passlab.display.text.listing import Line, LineTable
 from passlab.display.view import HasFrame, checked_view
+from passlab.display.view_parts import Gap, Part, Sentence
 from passlab.display.views.module import ModuleView, code_line
 from passlab.errors import counted, visible
 from passlab.instrument.events import Event

@@ -13,10 +13,10 @@ from pathlib import Path
 from passlab.atomic_file import checked_path, write_text
 from passlab.display.nodes import number_of
 from passlab.display.pages.page import static_document
-from passlab.display.parts import Code, Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.protocol.recordings import RecordingData
 from passlab.display.rows import Rows
 from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view_parts import Code, Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.views.diffs import diff_view
 from passlab.display.views.module import module_view
 from passlab.display.views.recording import RecordingView, recording_view

@@ -8,12 +8,12 @@ from functools import cached_property, partial
 from passlab.diffing.diff import Diff
 from passlab.display.code_lines import FOLD, WORD, CodeLine, Listing
 from passlab.display.nodes import line_numbers
-from passlab.display.parts import Gap, Part, Sentence
 from passlab.display.protocol.programs import ChangedWords, DiffData, DiffLines, DiffRows, OperatorCount
 from passlab.display.rows import Counts
 from passlab.display.text.alignment import CHANGED, MOVED, SAME, Row, align
 from passlab.display.text.listing import Line, LineTable, ProgramLines, lines_of, listing, marked_text, type_text
 from passlab.display.view import BriefView, HasFrame, checked_view
+from passlab.display.view_parts import Gap, Part, Sentence
 from passlab.instrument.statistics import count_module
 from passlab.ir.module import IRModule
 from passlab.table import Table

@@ -12,11 +12,11 @@ from passlab import limits
 from passlab.debugger.code_map import CodeMap
 from passlab.debugger.trace import recorded_code
 from passlab.display.nodes import Links, number_of
-from passlab.display.parts import Embedded, Fold, Part, Sentence
 from passlab.display.protocol.programs import ModuleData
 from passlab.display.rows import Rows
 from passlab.display.text.listing import Line, LineTable, Token
 from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view_parts import Embedded, Fold, Part, Sentence
 from passlab.display.views.module import module_view
 from passlab.errors import counted, visible
 from passlab.table import Table

@@ -12,8 +12,8 @@ from passlab.debugger.instant import Instant
 from passlab.debugger.values import short_text
 from passlab.display.html import Markup, tag
 from passlab.display.palette import AMBER, BLUE, CELL, CODE, MUTED, RULE, TABLE
-from passlab.display.parts import Beside, HtmlOnly, Part, Sentence
 from passlab.display.view import View, checked_view
+from passlab.display.view_parts import Beside, HtmlOnly, Part, Sentence
 
 SHOWN_FRAMES = 6  # the innermost ones; the others are counted
 SHOWN_REGISTERS = 16

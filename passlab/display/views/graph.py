@@ -29,7 +29,6 @@ from passlab.display.graphs.sheet import PlacedPiece, pack, parts_of, place
 from passlab.display.html import Markup, join, tag
 from passlab.display.nodes import number_of
 from passlab.display.palette import HUES, MUTED, PROSE
-from passlab.display.parts import Drawing, Gap, HtmlOnly, Part, Sentence
 from passlab.display.protocol.programs import (
     ArrowRow,
     BoxRow,
@@ -38,6 +37,7 @@ from passlab.display.protocol.programs import (
 )
 from passlab.display.text.listing import short_type, type_text
 from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view_parts import Drawing, Gap, HtmlOnly, Part, Sentence
 from passlab.display.views.graph_sheets import SheetData, on_sheet
 from passlab.display.views.program_graph import ProgramSheet, program_lines
 from passlab.errors import visible

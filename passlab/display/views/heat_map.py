@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from passlab.display.parts import Fold, Part, Sentence
 from passlab.display.protocol.recordings import HeatCell, HeatMapData
 from passlab.display.rows import Rows
 from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view_parts import Fold, Part, Sentence
 from passlab.errors import counted, visible
 from passlab.lab.variants.what_if import CHANGES, Variant, WhatIfTable
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from passlab import limits
 from passlab.diffing.diff import diff
-from passlab.display.parts import Code, Embedded, Fold, Part, Sentence
 from passlab.display.protocol.analyses import InstrumentData, PrintedDiff, PrintedHead, PrintedProgram, PrinterData
 from passlab.display.rows import Rows
 from passlab.display.text.listing import LineTable
 from passlab.display.view import BriefView, HasFrame, View, checked_view
+from passlab.display.view_parts import Code, Embedded, Fold, Part, Sentence
 from passlab.display.views.diffs import BRIEF_LINES, STATIC_LINES, DiffView, diff_view, sentence
 from passlab.display.views.module import ModuleView, module_view
 from passlab.display.views.recording import recording_view

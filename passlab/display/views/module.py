@@ -9,10 +9,10 @@ from typing import Any
 from passlab.diffing.diff import count_operators
 from passlab.display.code_lines import CodeLine, GutterLabel, Listing
 from passlab.display.nodes import line_numbers
-from passlab.display.parts import HtmlOnly, Part, Sentence
 from passlab.display.protocol.programs import ModuleData, ProgramRows
 from passlab.display.text.listing import Line, LineTable, ProgramLines, listing, short_type, type_text
 from passlab.display.view import BriefView, HasFrame, checked_view
+from passlab.display.view_parts import HtmlOnly, Part, Sentence
 from passlab.errors import counted
 from passlab.ir.adt import Pattern
 from passlab.ir.expr import Expr

@@ -13,10 +13,10 @@ from math import isinf
 
 from passlab.display.code_lines import Listing
 from passlab.display.nodes import line_node
-from passlab.display.parts import Fold, HtmlOnly, Part, Sentence
 from passlab.display.protocol.analyses import FactCells, NodeValuesData
 from passlab.display.rows import Rows
 from passlab.display.view import BriefView, HasFrame, checked_view
+from passlab.display.view_parts import Fold, HtmlOnly, Part, Sentence
 from passlab.display.views.graph import GraphView
 from passlab.display.views.module import ModuleView, code_line
 from passlab.errors import visible

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from passlab.diffing.diff import count_operators
-from passlab.display.parts import Part
 from passlab.display.rows import Rows
 from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view_parts import Part
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.table import Table

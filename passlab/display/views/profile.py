@@ -8,9 +8,9 @@ from typing import Any
 
 from passlab.display.html import Markup, tag
 from passlab.display.palette import HUES
-from passlab.display.parts import Drawing, HtmlOnly, Part, Sentence
 from passlab.display.rows import Rows
 from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view_parts import Drawing, HtmlOnly, Part, Sentence
 from passlab.table import Table
 from passlab.vm.report import Report, Row
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from passlab.display.parts import Part
 from passlab.display.protocol.analyses import ProspectRow, ProspectsData
 from passlab.display.rows import Rows, shown_value
 from passlab.display.view import BriefView, HasFrame, checked_view
+from passlab.display.view_parts import Part
 from passlab.errors import visible
 from passlab.ir.module import IRModule
 from passlab.lab.variants.prospects import prospects

@@ -20,12 +20,12 @@ import passlab
 from passlab.diffing.diff import node_name
 from passlab.display.nodes import Links, line_numbers
 from passlab.display.palette import OUTCOMES
-from passlab.display.parts import Code, Fold, Gap, HtmlOnly, Part, Sentence
 from passlab.display.protocol.programs import GraphData, RecordingBlame, StepDiff
 from passlab.display.protocol.recordings import Failure, FoundLine, RecordingData, StepRow
 from passlab.display.rows import OutlineEntry, StepOutline
 from passlab.display.text.listing import LineTable, Listings, ProgramLines
 from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view_parts import Code, Fold, Gap, HtmlOnly, Part, Sentence
 from passlab.display.views.blame import LineOrigins
 from passlab.display.views.diffs import DiffView
 from passlab.display.views.graph import GraphView, graph_view, lay_out_together

@@ -26,9 +26,9 @@ from passlab.debugger.values import Unwritten, short_text
 from passlab.debugger.writers import changes_of
 from passlab.display.graphs.heap import heap_of
 from passlab.display.nodes import line_numbers, number_of
-from passlab.display.parts import Code, Part, Sentence
 from passlab.display.text.listing import LineTable, listing
 from passlab.display.view import HasFrame, View
+from passlab.display.view_parts import Code, Part, Sentence
 from passlab.display.views.tensors import nonfinite_code, picture
 from passlab.errors import visible
 from passlab.evaluate.values import value_text

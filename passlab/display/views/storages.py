@@ -11,8 +11,8 @@ from typing import Any
 
 from passlab.debugger.storage_map import Allocation, StorageMap
 from passlab.display.lanes import Bar, Lanes
-from passlab.display.parts import Gap, Part, Sentence
 from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view_parts import Gap, Part, Sentence
 from passlab.errors import counted
 from passlab.table import Table
 

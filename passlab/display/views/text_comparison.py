@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from passlab.diffing.text_diff import CHANGED, OPERANDS, SAME, SIGNS, TextDiff, near_changes
-from passlab.display.parts import Fold, HtmlOnly, Part, Sentence, TextOnly
 from passlab.display.rows import OutlineEntry, StepOutline
 from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view_parts import Fold, HtmlOnly, Part, Sentence, TextOnly
 from passlab.display.views.text_recording import SHOWN_STEPS, VERDICTS, Pages, TextRecordingView, diff_parts, write_view
 from passlab.dumps.comparison import Pair, TextComparison
 from passlab.dumps.language import LANGUAGES

@@ -27,9 +27,9 @@ from passlab.display.graphs.layout import LayoutError, lay_out
 from passlab.display.html import Markup
 from passlab.display.pages.page import document, static_document
 from passlab.display.palette import AMBER, GREEN, MUTED, RED
-from passlab.display.parts import Drawing, Fold, Gap, HtmlOnly, Part, Sentence
 from passlab.display.rows import OutlineEntry, Rows, StepOutline
 from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view_parts import Drawing, Fold, Gap, HtmlOnly, Part, Sentence
 from passlab.display.views.text_colours import marks
 from passlab.display.views.timing import timing_view
 from passlab.dumps.filters import filters_named, noise_of

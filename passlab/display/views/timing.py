@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from passlab.display.lanes import Bar, Lanes
-from passlab.display.parts import HtmlOnly, Part, Sentence, TextOnly
 from passlab.display.protocol.analyses import TimeData, TimingData
 from passlab.display.rows import BarCell, OutlineEntry, StepOutline, bars
 from passlab.display.view import HasFrame, View, checked_view
+from passlab.display.view_parts import HtmlOnly, Part, Sentence, TextOnly
 from passlab.dumps.recording import TextRecording
 from passlab.instrument.timing import PassTimingInstrument
 from passlab.lab.recordings.recording import Recording

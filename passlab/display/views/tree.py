@@ -8,8 +8,8 @@ from typing import Any
 
 from passlab.display.html import Markup, tag
 from passlab.display.palette import CODE, MUTED, RULE
-from passlab.display.parts import Part, Sentence
 from passlab.display.view import View, checked_view
+from passlab.display.view_parts import Part, Sentence
 from passlab.errors import PasslabError, did_you_mean
 
 _INDENT = 26  # pixels of one level

@@ -33,7 +33,7 @@ from passlab.ir.adt import Constructor, constructor_numbers
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.ir.span import Span
-from passlab.vm.control import too_deep
+from passlab.vm.engines.frames import too_deep
 
 SPEND = "__passlab_spend__"  # the name of `spend` in the text of a module
 ENDLESS = limits.Limits().instructions  # the default is practically no limit: reaching it takes days

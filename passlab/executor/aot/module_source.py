@@ -27,8 +27,8 @@ from passlab import limits
 from passlab.atomic_file import atomic_files, write_text
 from passlab.errors import Diagnostic, LimitError, RunError, VerifyError
 from passlab.executor.aot import prelude
+from passlab.executor.aot.kernel_source import VendoredDefinitions
 from passlab.executor.aot.program_source import ProgramText
-from passlab.executor.aot.vendor import VendoredDefinitions
 from passlab.executor.value_form import value_form
 from passlab.ir.adt import constructor_numbers
 from passlab.ir.expr import Function

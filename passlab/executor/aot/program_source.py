@@ -18,7 +18,7 @@ from passlab.analysis.well_formed import outside_scope
 from passlab.errors import Diagnostic, VerifyError, type_in_words
 from passlab.executor.aot import prelude
 from passlab.executor.aot.constants import Constants
-from passlab.executor.aot.vendor import VendoredDefinitions
+from passlab.executor.aot.kernel_source import VendoredDefinitions
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, pattern_vars
 from passlab.ir.expr import (
     Call,

@@ -47,7 +47,7 @@ from passlab.lab.reducer.reduction import reduce
 from passlab.lab.reducer.script import executor_script
 from passlab.oracle.coverage_evaluator import noisy_runs
 from passlab.oracle.deadline import TimeUpError, run_within
-from passlab.oracle.draws import Draw
+from passlab.oracle.drawn_inputs import Draw
 from passlab.oracle.tolerance import LEAST_NOISE, beyond, special_disagreement
 from passlab.oracle.trial import GIVEN, Trial, attempt
 from passlab.oracle.validation import DEFAULT_CONTRACT
@@ -57,9 +57,9 @@ from passlab.transform.numeric_contract import FINITE
 from passlab.vm.compiling.compiler import compile as compile_module
 from passlab.vm.compiling.compiler import generate
 from passlab.vm.executable import Executable
-from passlab.vm.interpreter import Machine
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.kernels.scalars import as_array
+from passlab.vm.machine import Machine
 from passlab.vm.objects import VMClosure
 
 MOST = 20_000  # instructions that are checked

@@ -21,7 +21,7 @@ from passlab.ir.walk import post_order, rewrite
 from passlab.lab.reducer.python_source import PySource, function_source, pass_source
 from passlab.lab.reducer.python_values import LITERAL, array_literal
 from passlab.oracle.deadline import TimeUpError
-from passlab.oracle.draws import Draw
+from passlab.oracle.drawn_inputs import Draw
 from passlab.transform.base import Pass
 
 if TYPE_CHECKING:

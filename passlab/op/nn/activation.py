@@ -14,11 +14,11 @@ from passlab.ir.op import Op, OpCall, OpPattern, Precision, Relation, Reporter, 
 from passlab.ir.tuple_wrapper import TupleWrapper
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, integer, number
 from passlab.op.autodiff import Gradient
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.edge_cases import on_one
-from passlab.op.fields import attrs, integer, number
 from passlab.op.nn import gradients
 from passlab.op.nn.accumulation import BLAS, cast_result, result_array
 from passlab.op.relations import identity, identity_along_axis, normal_axis, on_tensors, tensor

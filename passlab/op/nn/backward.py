@@ -20,8 +20,8 @@ from passlab.op.nn import conv_gradients, pool_gradients, pool_kernels
 from passlab.op.nn.accumulation import cast_result, matmul, result_dtype, working_dtype, wrap_result
 from passlab.op.nn.conv import check_window, conv_attrs
 from passlab.op.nn.pool import PoolPlan, plan_of, pool_attrs, pool_relation
-from passlab.op.nn.sliding import pad_spatial
-from passlab.op.nn.windows import as_list, on_axes, split_padding, window_size
+from passlab.op.nn.window_arrays import pad_spatial
+from passlab.op.nn.window_sizes import as_list, on_axes, split_padding, window_size
 from passlab.op.relations import join_dim, may_agree, on_tensors, refuse, same_dtype, tensor
 
 

@@ -10,15 +10,15 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, dtype, integer, integers, text
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
-from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn import conv_gradients
 from passlab.op.nn.accumulation import result_dtype
 from passlab.op.nn.conv_kernels import convolve
-from passlab.op.nn.sliding import Window
-from passlab.op.nn.windows import (
+from passlab.op.nn.window_arrays import Window
+from passlab.op.nn.window_sizes import (
     check_lengths,
     check_positive,
     split_padding,

@@ -18,7 +18,7 @@ from passlab.op.along_axis import reshape_to, to_layout
 from passlab.op.autodiff import Gradient, attrs_of, by_definition, dtype_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.layout_names import DATA_LAYOUTS
-from passlab.op.nn.windows import full_padding
+from passlab.op.nn.window_sizes import full_padding
 
 _WEIGHTS = {1: "OIW", 2: "OIHW", 3: "OIDHW"}
 _TRANSPOSED_WEIGHTS = {1: "IOW", 2: "IOHW", 3: "IODHW"}

@@ -22,7 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 from passlab.op.dtypes import Array
 from passlab.op.nn.accumulation import result_array, working_dtype, wrap_result
 from passlab.op.nn.blas import multiply
-from passlab.op.nn.sliding import Window, pad_spatial, shifts
+from passlab.op.nn.window_arrays import Window, pad_spatial, shifts
 from passlab.threads import free_threads, share, share_range
 
 # The sums of a block, their operands and the planes stay in the second-level cache.

@@ -9,16 +9,16 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, Relation
 from passlab.ir.types import ANY, Dim, Shape
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, dtype, integer, integers, text
 from passlab.op.declare import Python
 from passlab.op.dtypes import Array
-from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion
 from passlab.op.nn import conv_gradients
 from passlab.op.nn.accumulation import result_dtype
 from passlab.op.nn.conv import ConvGeometry, check_kernel_size, check_window, conv_type, convolution
 from passlab.op.nn.conv_kernels import convolve_transposed
-from passlab.op.nn.sliding import Window
-from passlab.op.nn.windows import as_list, check_lengths, on_axes, pad
+from passlab.op.nn.window_arrays import Window
+from passlab.op.nn.window_sizes import as_list, check_lengths, on_axes, pad
 from passlab.op.relations import refuse
 
 KERNEL_LAYOUTS = {1: "IOW", 2: "IOHW", 3: "IODHW"}

@@ -7,13 +7,13 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern
 from passlab.ir.types import ANY, Dim, TensorType, Type
+from passlab.op.attr_fields import attrs, boolean, integer, integers, text
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, is_float
-from passlab.op.fields import attrs, boolean, integer, integers, text
 from passlab.op.nn import window_gradients
 from passlab.op.nn.accumulation import cast_result
 from passlab.op.nn.pool_kernels import divide_sums, sum_dtype
-from passlab.op.nn.windows import on_axes, split_padding
+from passlab.op.nn.window_sizes import on_axes, split_padding
 from passlab.op.relations import may_agree, on_tensors, refuse, same_dtype
 
 

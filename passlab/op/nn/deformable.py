@@ -12,15 +12,15 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import Dim, TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, dtype, integer, integers, text
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
-from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import sampling_gradients
 from passlab.op.nn.accumulation import matmul, result_dtype, working_dtype, wrap_result
 from passlab.op.nn.conv import check_weight, check_window
 from passlab.op.nn.sampling import linear
-from passlab.op.nn.windows import check_positive, window_parameters, window_size
+from passlab.op.nn.window_sizes import check_positive, window_parameters, window_size
 from passlab.op.relations import may_agree, refuse, tensor
 
 NAME = "nn.deformable_conv2d"

@@ -12,10 +12,10 @@ from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision
 from passlab.ir.types import TensorType, Type
 from passlab.op.along_axis import number
+from passlab.op.attr_fields import attrs, integer, text
 from passlab.op.autodiff import Gradient, by_definition, dtype_of, sizes_of
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, is_float_name
-from passlab.op.fields import attrs, integer, text
 from passlab.op.nn.accumulation import cast_result, in_float_dtype
 from passlab.op.relations import on_tensors, refuse, same_dtype
 

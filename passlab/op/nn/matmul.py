@@ -41,9 +41,9 @@ from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import Dim, TensorType, Type
+from passlab.op.attr_fields import attrs, boolean, dtype, integer
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
-from passlab.op.fields import attrs, boolean, dtype, integer
 from passlab.op.nn import gradients
 from passlab.op.nn.accumulation import matmul as matrix_product
 from passlab.op.nn.accumulation import result_dtype

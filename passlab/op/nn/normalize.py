@@ -15,9 +15,9 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, boolean, integer, integers, number
 from passlab.op.declare import Python, deliver, operator
 from passlab.op.dtypes import Array
-from passlab.op.fields import attrs, boolean, integer, integers, number
 from passlab.op.nn import gradients
 from passlab.op.nn.accumulation import cast_result, in_float_dtype
 from passlab.op.nn.activation import along, channel_vector, check_vectors

@@ -14,10 +14,10 @@ from passlab.ir.op import Op, OpPattern
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.along_axis import to_layout
+from passlab.op.attr_fields import attrs, dtype, integer, text
 from passlab.op.autodiff import by_definition
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
-from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import conv_gradients
 from passlab.op.nn.accumulation import matmul, result_dtype

@@ -13,10 +13,10 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, pairs, text
 from passlab.op.autodiff import gradient_by
 from passlab.op.declare import Dynamic, Python, constant, operator
 from passlab.op.dtypes import Array
-from passlab.op.fields import attrs, pairs, text
 from passlab.op.nn import gradients
 from passlab.op.relations import on_tensors, plus, product, refuse, tensor
 

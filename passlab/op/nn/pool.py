@@ -14,14 +14,14 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, boolean, integers, text
 from passlab.op.autodiff import Gradient
 from passlab.op.declare import Python, constant_list, operator
 from passlab.op.dtypes import Array, as_array, is_float
-from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, layout_axes, spatial_axes
 from passlab.op.nn import pool_gradients, pool_kernels
 from passlab.op.nn.accumulation import cast_result, result_array
-from passlab.op.nn.windows import check_lengths, check_positive, on_axes, pad, split_padding, window_size
+from passlab.op.nn.window_sizes import check_lengths, check_positive, on_axes, pad, split_padding, window_size
 from passlab.op.reduce import extremum
 from passlab.op.relations import on_tensors, refuse, tensor
 from passlab.threads import free_threads, share

@@ -19,7 +19,7 @@ from passlab.op.declare import call
 from passlab.op.dtypes import array_dtype
 from passlab.op.layout_names import DATA_LAYOUTS, layout_axes
 from passlab.op.nn import pool_kernels
-from passlab.op.nn.windows import full_padding
+from passlab.op.nn.window_sizes import full_padding
 
 
 # ---------------------------------------------------------------- windows

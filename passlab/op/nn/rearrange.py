@@ -11,9 +11,9 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, integer, integers, number, pairs, text
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
-from passlab.op.fields import attrs, integer, integers, number, pairs, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import rearrange_gradients
 from passlab.op.nn.pad import add_border, copy_result

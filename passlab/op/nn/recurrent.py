@@ -20,10 +20,10 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem
 from passlab.ir.op import Reporter
 from passlab.ir.types import Dim, TensorType, TupleType, Type
+from passlab.op.attr_fields import attrs, boolean, text
 from passlab.op.autodiff import by_definition
 from passlab.op.declare import Python, call, field_of, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size, is_float_name
-from passlab.op.fields import attrs, boolean, text
 from passlab.op.nn.accumulation import working_dtype
 from passlab.op.nn.blas import multiply
 from passlab.op.relations import join_dim, refuse, same_dtype, tensor, tensor_fields, times

@@ -14,12 +14,12 @@ from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
+from passlab.op.attr_fields import attrs, boolean, integers, text
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, is_float
-from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.nn import sparse_gradients
 from passlab.op.nn.pad import copy_result
-from passlab.op.nn.windows import on_axes
+from passlab.op.nn.window_sizes import on_axes
 from passlab.op.relations import refuse, tensor
 
 

@@ -10,9 +10,9 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, boolean, number, text
 from passlab.op.declare import Dynamic, Python, operator
 from passlab.op.dtypes import Array
-from passlab.op.fields import attrs, boolean, number, text
 from passlab.op.layout_names import layout_axes
 from passlab.op.nn.accumulation import cast_result
 from passlab.op.nn.resample import COORDINATES, ResizePlan, Scheme, resample

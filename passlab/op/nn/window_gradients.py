@@ -12,7 +12,7 @@ from passlab.ir.expr import Expr, Tuple
 from passlab.op.along_axis import indices, number, part, reshape_to, take_along, to_layout
 from passlab.op.autodiff import by_definition, dtype_of, infer_types, sizes_of
 from passlab.op.declare import call
-from passlab.op.nn.windows import full_padding
+from passlab.op.nn.window_sizes import full_padding
 
 
 def _add_border(data: Expr, padding: Sequence[int]) -> Expr:

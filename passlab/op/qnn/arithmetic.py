@@ -11,11 +11,11 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Relation, Reporter
 from passlab.ir.types import IncompleteType, TensorType, TupleType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, integer
 from passlab.op.concatenate import CONCATENATE, concatenate_type
 from passlab.op.declare import Python, attrs_record, raw_kernel
 from passlab.op.dtypes import Array, as_array
-from passlab.op.fields import attrs, integer
-from passlab.op.nn.windows import on_axes, pad
+from passlab.op.nn.window_sizes import on_axes, pad
 from passlab.op.qnn.declare import quantized_operator
 from passlab.op.qnn.scales import (
     along,

@@ -18,7 +18,7 @@ from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, attrs_record, raw_kernel
 from passlab.op.dtypes import Array, array_dtype
-from passlab.op.nn.windows import on_axes, window_parameters
+from passlab.op.nn.window_sizes import on_axes, window_parameters
 from passlab.op.qnn.declare import quantized_operator
 from passlab.op.qnn.scales import along, check_parameter, integer_input
 

@@ -15,10 +15,10 @@ from passlab.ir.op import OpPattern, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.along_axis import reshape_to
+from passlab.op.attr_fields import attrs, dtype, integer, text
 from passlab.op.autodiff import by_definition, dtype_of, shape_of
 from passlab.op.declare import Python, call
 from passlab.op.dtypes import Array, array_dtype, as_array, is_float_name, round_half_away
-from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.qnn.declare import quantized_operator
 from passlab.op.qnn.scales import INTEGERS, along, check_parameter, integer_input, quantize_real, real, requantize_array
 from passlab.op.relations import normal_axis, refuse, tensor

@@ -13,10 +13,10 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import Dim, TensorType, TupleType, Type
+from passlab.op.attr_fields import attrs, boolean, integer, number, numbers
 from passlab.op.autodiff import zero_gradient
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
-from passlab.op.fields import attrs, boolean, integer, number, numbers
 from passlab.op.nn.accumulation import cast_result
 from passlab.op.nn.pad import copy_result
 from passlab.op.nn.rearrange_gradients import yolo_reorg as yolo_reorg_gradient

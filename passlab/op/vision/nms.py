@@ -10,9 +10,9 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
+from passlab.op.attr_fields import attrs, boolean, integer, number, text
 from passlab.op.declare import Python, constant, operator
 from passlab.op.dtypes import Array, ArrayOrArrays
-from passlab.op.fields import attrs, boolean, integer, number, text
 from passlab.op.nn.pad import check_number
 from passlab.op.no_gradient import BOX_CHOICE
 from passlab.op.relations import join_dim, product, refuse, tensor

@@ -13,13 +13,13 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op import layout_rules
+from passlab.op.attr_fields import attrs, boolean, integer, integers, number, numbers, text
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, as_array, guard_size, round_half_away
-from passlab.op.fields import attrs, boolean, integer, integers, number, numbers, text
 from passlab.op.nn.accumulation import cast_result
 from passlab.op.nn.sampling import check_batch
 from passlab.op.nn.sampling_gradients import roi_align as roi_align_gradient
-from passlab.op.nn.windows import check_lengths, check_positive, on_axes
+from passlab.op.nn.window_sizes import check_lengths, check_positive, on_axes
 from passlab.op.no_gradient import BOX_CHOICE
 from passlab.op.relations import product, refuse, tensor
 from passlab.op.vision.boxes import descending_order, overlap_ratios

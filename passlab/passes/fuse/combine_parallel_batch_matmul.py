@@ -28,7 +28,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import OpCall
 from passlab.op import make
 from passlab.op.autodiff import dtype_of, shape_of
-from passlab.passes.fuse.parallel import Combiner, combine_parallel, is_static, joined_along, slices
+from passlab.passes.fuse.combine_parallel import Combiner, combine_parallel, is_static, joined_along, slices
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import Rounds, standard_pass

@@ -17,7 +17,7 @@ from passlab.ir.expr import Call, Constant
 from passlab.ir.op import Op, op_name
 from passlab.ir.types import TensorType
 from passlab.op.nn.recurrent import DIRECTIONS, optional_names
-from passlab.op.nn.windows import full_padding
+from passlab.op.nn.window_sizes import full_padding
 from passlab.vm.kernels.torch_movement import (
     BITS,
     COMMON,

@@ -27,7 +27,7 @@ from passlab.ir.op import Op, Trait, op_name
 from passlab.ir.types import TensorType, fold_tuple, tensor_types
 from passlab.ir.walk import children, post_order
 from passlab.op.dtypes import map_parts
-from passlab.op.nn.windows import full_padding
+from passlab.op.nn.window_sizes import full_padding
 from passlab.op.user_kernels import wrong_shape
 from passlab.vm.kernels.primitive import Kernel, flat_values
 from passlab.vm.kernels.providers import Provider

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from passlab.op.dtypes import array_dtype
+from passlab.vm.engines.templates import Emitter, Environment
 from passlab.vm.executable import Executable
 from passlab.vm.generated_code import function_of
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.isa_notation import Effect, Flow
 from passlab.vm.objects import Storage
-from passlab.vm.semantics import Emitter, Environment
 
 LONGEST = 1000  # instructions
 NEXT, ENTER, APPLY, LEAVE = range(4)  # the end of a block: a jump, a call, a call of a closure, a return

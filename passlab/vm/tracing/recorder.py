@@ -23,13 +23,13 @@ import numpy as np
 
 from passlab import limits
 from passlab.evaluate.values import Value
-from passlab.vm.control import Frame, enter_call, too_deep
+from passlab.vm.engines.frames import Frame, enter_call, too_deep
+from passlab.vm.engines.single_steps import Operands
 from passlab.vm.executable import Executable
-from passlab.vm.interpreter import Machine
 from passlab.vm.isa import Instruction
 from passlab.vm.isa_notation import Effect, Flow
 from passlab.vm.kernels.scalars import as_array
-from passlab.vm.steps import Operands
+from passlab.vm.machine import Machine
 from passlab.vm.tracing.basic_blocks import APPLY, LEAVE, NEXT, BasicBlock, BasicBlockMaker, materialize
 from passlab.vm.tracing.buffers import bytes_of, offset_in, owner
 from passlab.vm.tracing.log import Log, Overwritten, SavedFrame, Segment, code_offsets

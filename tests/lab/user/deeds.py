@@ -10,7 +10,7 @@ from passlab.infer import infer_module
 from passlab.instrument import VerifyInstrument
 from passlab.ir import structural_equal
 from passlab.notebook.live import LiveOptions, LiveWidget
-from passlab.oracle.draws import draws
+from passlab.oracle.drawn_inputs import draws
 from passlab.relay import create_executor
 
 

@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 FOLDED_BYTES = 2**26  # larger results are not folded, to keep the model small
 
 
-class Tidying:
+class ExportedNodes:
     """The nodes and weights of one graph, and the readers of each tensor."""
 
     def __init__(self, nodes: list[Any], weights: dict[str, Array], outputs: list[str]) -> None:
@@ -253,7 +253,7 @@ def _graph(
     ]
     emitter.shapes.update({out: ty.shape for out, ty in zip(names, kinds, strict=True)})
     _name_results(emitter, results, names, {value.name for value in inputs})
-    nodes, weights = Tidying(emitter.nodes, emitter.weights, names).run()
+    nodes, weights = ExportedNodes(emitter.nodes, emitter.weights, names).run()
     combined = NodeGraph(nodes, weights, names, emitter.shapes, emitter.opset)
     applied = combine(combined, skipped_rules)
     # Rules leave weights behind that no node reads any more.

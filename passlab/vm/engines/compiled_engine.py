@@ -15,14 +15,14 @@ from typing import Any
 from passlab import limits
 from passlab.errors import RunError
 from passlab.evaluate.values import Value
-from passlab.vm.control import DecodedFunction, Frame, enter_call, too_deep
+from passlab.vm.engines.frames import DecodedFunction, Frame, enter_call, too_deep
+from passlab.vm.engines.function_source import FunctionSource, NextCall, OutOfFuel
+from passlab.vm.engines.run_state import LARGE, State
 from passlab.vm.executable import Executable
 from passlab.vm.generated_code import function_of
 from passlab.vm.isa_notation import Flow
 from passlab.vm.kernels.scalars import as_array
 from passlab.vm.objects import Allocator
-from passlab.vm.run_state import LARGE, State
-from passlab.vm.running.function_source import FunctionSource, NextCall, OutOfFuel
 
 LARGEST = 20_000  # instructions; compiling a longer function takes longer than interpreting it many times
 Activation = Generator[tuple[int, Sequence[Any]], Any, Any]  # yields calls and is sent their results

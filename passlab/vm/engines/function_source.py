@@ -67,15 +67,15 @@ from passlab import limits
 from passlab.errors import RunError
 from passlab.op.dtypes import array_dtype
 from passlab.op.user_kernels import wrong_shape
-from passlab.vm.control import is_tail
+from passlab.vm.engines.frames import is_tail
+from passlab.vm.engines.run_state import LARGE, object_bytes
+from passlab.vm.engines.templates import Emitter, Environment
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.isa_notation import Effect, Flow
 from passlab.vm.kernels.primitive import Kernel, fit, flat_values
 from passlab.vm.kernels.scalars import scalar_positions, scalar_text
 from passlab.vm.objects import Allocator
-from passlab.vm.run_state import LARGE, object_bytes
-from passlab.vm.semantics import Emitter, Environment
 
 
 class FunctionBlocks:

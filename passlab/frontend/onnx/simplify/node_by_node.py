@@ -1,4 +1,4 @@
-"""`tidy`: a model made smaller node by node, with every change told by the name of the pass that makes it.
+"""`simplify_nodes`: a model made smaller node by node, with every change told by the name of the pass that makes it.
 
 Whatever a step does not improve stays as it was: the node, its name, the opset, the model's functions and operators of
 other domains. The result never has more nodes.
@@ -16,16 +16,16 @@ from passlab.frontend.onnx.export.combining import RULES as COMBINATIONS
 from passlab.frontend.onnx.export.combining import combine
 from passlab.frontend.onnx.export.protos import attribute_value, names_read
 from passlab.frontend.onnx.package import onnx
-from passlab.frontend.onnx.tidy.facts import UNFIT
-from passlab.frontend.onnx.tidy.graph import ModelGraph
-from passlab.frontend.onnx.tidy.known import (
+from passlab.frontend.onnx.simplify.facts import UNFIT
+from passlab.frontend.onnx.simplify.graph import ModelGraph
+from passlab.frontend.onnx.simplify.known import (
     decide_branches,
     drop_copies,
     fold_constants,
     merge_equal,
     use_known_sizes,
 )
-from passlab.frontend.onnx.tidy.rules import RULES, apply_rules
+from passlab.frontend.onnx.simplify.rules import RULES, apply_rules
 
 LIMIT = 2**20  # bytes that folding one node may add
 ROUNDS = 8  # of all steps, each with what the importer knows of the result of the one before
@@ -34,7 +34,7 @@ Step = Callable[[ModelGraph], bool]
 
 
 @dataclass(frozen=True)
-class Tidied:
+class SimplifiedNodes:
     """A smaller model, and what each pass removed and added, as operators of ONNX with their numbers."""
 
     model: Any
@@ -60,7 +60,7 @@ def steps(limit: int) -> dict[str, tuple[Step, ...]]:
     return table
 
 
-def tidy(model: Any, disabled: Collection[str] = (), limit: int = LIMIT) -> Tidied:
+def simplify_nodes(model: Any, disabled: Collection[str] = (), limit: int = LIMIT) -> SimplifiedNodes:
     """Return a model that computes the same with fewer nodes; `disabled` names steps to leave out.
 
     A damaged model, whose nodes have not the inputs, attributes or shapes of their operators, is returned as it is.
@@ -71,10 +71,10 @@ def tidy(model: Any, disabled: Collection[str] = (), limit: int = LIMIT) -> Tidi
     try:
         return _tidied(model, disabled, limit)
     except (*UNFIT, AttributeError):
-        return Tidied(model, {})
+        return SimplifiedNodes(model, {})
 
 
-def _tidied(model: Any, disabled: Collection[str], limit: int) -> Tidied:
+def _tidied(model: Any, disabled: Collection[str], limit: int) -> SimplifiedNodes:
     changes: dict[str, tuple[Counter[str], Counter[str]]] = {}
 
     def until_done(graph: ModelGraph) -> None:
@@ -98,7 +98,7 @@ def _tidied(model: Any, disabled: Collection[str], limit: int) -> Tidied:
                 body.ClearField(field)
                 getattr(body, field).extend(getattr(small, field))
             todo.append((inner, body.node, names | inner.names()))
-    return Tidied(graph.to_model(), changes)
+    return SimplifiedNodes(graph.to_model(), changes)
 
 
 def _inside(outer: ModelGraph, node: Any, body: Any, names: set[str]) -> ModelGraph:

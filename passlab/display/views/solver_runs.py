@@ -7,14 +7,14 @@ from functools import cached_property
 
 from passlab.display.code_lines import Listing
 from passlab.display.nodes import NO_NODE, line_node, number_of
-from passlab.display.parts import Fold, Part, Sentence
 from passlab.display.protocol.analyses import SolvingData
 from passlab.display.rows import Rows
 from passlab.display.view import BriefView, HasFrame, checked_view
+from passlab.display.view_parts import Fold, Part, Sentence
 from passlab.display.views.module import ModuleView, code_line
 from passlab.errors import visible
 from passlab.ir.expr import Expr
-from passlab.lab.solving import Solving
+from passlab.lab.solver_runs import Solving
 
 
 class SolvingView(BriefView):

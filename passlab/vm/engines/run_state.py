@@ -16,11 +16,11 @@ import numpy as np
 from passlab import limits
 from passlab.errors import Diagnostic, LimitError
 from passlab.evaluate.values import ADTValue
-from passlab.vm.control import Frame
+from passlab.vm.engines.frames import Frame
+from passlab.vm.engines.single_steps import Operands, Step
 from passlab.vm.isa import Instruction
 from passlab.vm.isa_notation import Effect
 from passlab.vm.objects import Storage, VMClosure
-from passlab.vm.steps import Operands, Step
 
 LARGE = 1 << 16  # bytes: each tensor of at least this size is checked against the limits
 SHARE = 16

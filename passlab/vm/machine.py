@@ -1,8 +1,9 @@
 """The machine: call frames, and the loop that executes instructions on their registers.
 
 Each instruction of a verified executable becomes a Python function of the registers of its frame once (a `Step`, see
-`steps`). `step` executes one instruction. `run` executes the rest with the compiled engine (see `running`): the same
-results, at a fraction of the cost. A tail call reuses its frame, so loops written as recursion run in constant memory.
+`engines.single_steps`). `step` executes one instruction. `run` executes the rest with the compiled engine (see
+`engines.compiled_engine`): the same results, at a fraction of the cost. A tail call reuses its frame, so loops written
+as recursion run in constant memory.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from passlab.errors import Diagnostic, InterruptedRunError, LimitError, PasslabE
 from passlab.evaluate.operators import failure
 from passlab.evaluate.values import Value
 from passlab.ir.span import Span
-from passlab.vm.control import DecodedCall, DecodedFunction, Frame, enter_call, too_deep
+from passlab.vm.engines.compiled_engine import CompiledEngine
+from passlab.vm.engines.frames import DecodedCall, DecodedFunction, Frame, enter_call, too_deep
+from passlab.vm.engines.function_source import NextCall, OutOfFuel
+from passlab.vm.engines.run_state import State
+from passlab.vm.engines.templates import Environment, check_count
 from passlab.vm.executable import Executable
 from passlab.vm.isa import Instruction
 from passlab.vm.isa_notation import Flow
 from passlab.vm.kernels.scalars import as_array
 from passlab.vm.objects import Allocator
-from passlab.vm.run_state import State
-from passlab.vm.running.compiled_engine import CompiledEngine
-from passlab.vm.running.function_source import NextCall, OutOfFuel
-from passlab.vm.semantics import Environment, check_count
 
 Observer = Callable[[Instruction, Sequence[Any], float], None]
 _CHANGE_FRAMES = (Flow.CALL, Flow.RETURN)  # after these another frame is on top

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from passlab.op.dtypes import array_dtype
+from passlab.vm.engines.templates import NAMES, Emitter, Environment
 from passlab.vm.generated_code import function_of
 from passlab.vm.isa import Instruction
 from passlab.vm.isa_notation import Flow
-from passlab.vm.semantics import NAMES, Emitter, Environment
 
 Operands = tuple[Any, ...]
 Step = Callable[[list[Any], Operands], Any]

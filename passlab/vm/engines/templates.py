@@ -1,8 +1,8 @@
 """The templates of instructions filled in: the code that the three engines share to turn `ISA` into Python.
 
 An entry of the table has a Python template with operands in braces. An `Emitter` replaces these by text. Its subclasses
-decide the text of a register. It is an element of a list for single steps (`steps`), a local variable where a whole
-function is compiled (`running.function_source`), and a variable assigned once where a basic block is traced
+decide the text of a register. It is an element of a list for single steps (`single_steps`), a local variable where a
+whole function is compiled (`function_source`), and a variable assigned once where a basic block is traced
 (`tracing.basic_blocks`). The text consists of numbers and of names from here: no name of a program enters it.
 """
 

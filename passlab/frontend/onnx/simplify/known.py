@@ -10,8 +10,8 @@ from passlab.errors import PasslabError
 from passlab.frontend.onnx.export.protos import attribute_value, rename_inputs
 from passlab.frontend.onnx.layers import RANDOM
 from passlab.frontend.onnx.package import onnx
+from passlab.frontend.onnx.simplify.graph import ModelGraph, attributes_key
 from passlab.frontend.onnx.tensors import array_of
-from passlab.frontend.onnx.tidy.graph import ModelGraph, attributes_key
 from passlab.ir.types import SizeVar
 from passlab.op.dtypes import Array
 

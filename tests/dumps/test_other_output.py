@@ -5,10 +5,10 @@ import random
 import pytest
 
 from passlab.dumps import read, read_text
-from passlab.dumps.strange import strange_lines
+from passlab.dumps.other_output import strange_lines
 from tests.dumps import corpus
-from tests.dumps.test_chosen_passes import iree
 from tests.dumps.test_extents import NAMES, NOISE, stored
+from tests.dumps.test_listed_passes import iree
 from tests.dumps.test_variants import torch_lines
 
 # Without those that are a line of some language, or end a program.

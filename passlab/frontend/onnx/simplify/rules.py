@@ -14,8 +14,8 @@ import numpy as np
 from passlab.frontend.onnx.export.combining import NodeGraph
 from passlab.frontend.onnx.export.protos import attribute_value
 from passlab.frontend.onnx.package import onnx
-from passlab.frontend.onnx.tidy.elementwise import ORDER_KEPT, compute_before_reshape
-from passlab.frontend.onnx.tidy.unchanged import keeps_shape, slice_bounds, unchanged
+from passlab.frontend.onnx.simplify.elementwise import ORDER_KEPT, compute_before_reshape
+from passlab.frontend.onnx.simplify.unchanged import keeps_shape, slice_bounds, unchanged
 from passlab.ir.types import ANY
 from passlab.op.dtypes import Array
 

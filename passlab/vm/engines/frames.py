@@ -7,11 +7,11 @@ from typing import Any
 
 from passlab.errors import LimitError
 from passlab.ir.gc_pause import building
+from passlab.vm.engines.single_steps import Operands, Step, step_form, step_of
+from passlab.vm.engines.templates import Environment, check_count
 from passlab.vm.executable import VMFunction
 from passlab.vm.isa import Instruction
 from passlab.vm.isa_notation import Flow
-from passlab.vm.semantics import Environment, check_count
-from passlab.vm.steps import Operands, Step, step_form, step_of
 
 BATCH = 256  # instructions of a basic block: at least so many are decoded together
 Meter = Callable[[Instruction, Step], Step]  # makes a step pay for what an instruction of its form allocates

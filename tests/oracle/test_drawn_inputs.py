@@ -7,7 +7,7 @@ import pytest
 
 from passlab import parse
 from passlab.infer import infer_module
-from passlab.oracle.draws import INTRODUCED, draws, introduced_numbers, numbers_of
+from passlab.oracle.drawn_inputs import INTRODUCED, draws, introduced_numbers, numbers_of
 from passlab.oracle.trial import Trial
 
 

@@ -14,8 +14,8 @@ from passlab.frontend.onnx.export.protos import names_read, rename_inputs
 from passlab.frontend.onnx.graph import plain_domain
 from passlab.frontend.onnx.importing import opsets_of
 from passlab.frontend.onnx.package import onnx
+from passlab.frontend.onnx.simplify.facts import Facts
 from passlab.frontend.onnx.tensors import array_of
-from passlab.frontend.onnx.tidy.facts import Facts
 from passlab.infer import infer_expr
 from passlab.ir.expr import Constant
 from passlab.ir.types import SizeVar, TensorType

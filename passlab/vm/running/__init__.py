@@ -1,1 +1,0 @@
-"""The compiled engine: verified bytecode as Python functions."""
