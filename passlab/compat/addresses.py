@@ -447,7 +447,7 @@ _LISTED: dict[str, Entry] = {
             **names_of(f"{OWN}.solving", "EnvFunc"),
             **names_of(f"{OWN}.scalars", "FloatImm", "IntImm"),
             **names_of(f"{OWN}.scalars", PrimExpr="PrimExpr"),
-            **names_of("passlab.ir.fresh_names", "GlobalVarSupply", "NameSupply"),
+            **names_of("passlab.ir.supply", "GlobalVarSupply", "NameSupply"),
             **names_of("passlab.transform", "PassContext"),
             **names_of(f"{OWN}.functions", register_intrin_lowering="ignore"),
         },

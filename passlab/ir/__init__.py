@@ -74,7 +74,7 @@ _LATE = {
     "PrimType": "passlab.ir.types:PrimType",
     "diagnostics": "passlab.ir.diagnostics",
     "instrument": "passlab.ir.instrument",
-    "supply": "passlab.ir.fresh_names",
+    "supply": "passlab.ir.supply",
     "transform": "passlab.ir.transform",
     "load_json": "passlab.text.program_json:load_json",
     "make_node": "passlab.text.records:make_node",

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from passlab.errors import Diagnostic, VerifyError, did_you_mean
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Var
-from passlab.ir.fresh_names import NameSupply
 from passlab.ir.module import IRModule
+from passlab.ir.supply import NameSupply
 from passlab.ir.walk import post_order, rewrite
 
 MAIN = "main"

@@ -9,7 +9,7 @@ from passlab.errors import NodeValueError, ParseError, TypeInferenceError
 from passlab.infer.inference import infer_module
 from passlab.ir import GlobalVar
 from passlab.ir.diagnostics import DiagnosticContext, get_renderer, override_renderer
-from passlab.ir.fresh_names import GlobalVarSupply, NameSupply
+from passlab.ir.supply import GlobalVarSupply, NameSupply
 
 
 def test_names_are_given_once() -> None:
