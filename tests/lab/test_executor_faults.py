@@ -136,7 +136,7 @@ def test_an_evaluator_that_fails_is_told_from_a_program_that_does(monkeypatch):
     """
     mod = passlab.parse(text)
     assert not lab.culprit(mod, "InferType", seconds=30).found
-    monkeypatch.setattr(evaluator, "fit", lambda pattern, value: value.missing)
+    monkeypatch.setattr(evaluator, "match_pattern", lambda pattern, value: value.missing)
     culprit = lab.culprit(mod, "InferType", seconds=30)
     assert culprit.name == "debug"
     assert "match" in culprit.where
