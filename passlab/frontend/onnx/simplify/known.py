@@ -97,12 +97,16 @@ def merge_equal(graph: ModelGraph) -> bool:
     return bool(same)
 
 
+# Read as the tensor that they make maps of, or that may be absent: their results are of another kind all the same.
+_OTHER_KINDS = ("ZipMap", "Optional", "OptionalGetElement")
+
+
 def drop_copies(graph: ModelGraph) -> bool:
     """Read the operand of a node that returns it unchanged: Identity, Dropout, a reshape or cast to what it is."""
     same: dict[str, str] = {}
     for node in graph.nodes:
-        if node.op_type in (*RANDOM, "ZipMap") or not node.output or _is_read(graph, node.output[1:]):
-            continue  # a ZipMap is read as the tensor that it makes maps of
+        if node.op_type in (*RANDOM, *_OTHER_KINDS) or not node.output or _is_read(graph, node.output[1:]):
+            continue
         result = node.output[0]
         expr = graph.facts.expr(result)
         for name in node.input:
