@@ -10,7 +10,7 @@ import pytest
 import passlab
 from passlab import relay
 from passlab.errors import RunError
-from passlab.evaluate.evaluator import fit
+from passlab.evaluate.evaluator import match_pattern
 from passlab.ir.expr import Match
 from passlab.ir.walk import post_order
 from passlab.vm import VirtualMachine, compile
@@ -56,7 +56,7 @@ def decided(tree: DecisionTree, value) -> int | None:
 
 def first_fitting(match: Match, value):
     for number, clause in enumerate(match.clauses):
-        bound = fit(clause.lhs, value)
+        bound = match_pattern(clause.lhs, value)
         if bound is not None:
             return number, bound
     return None, {}
