@@ -6,6 +6,8 @@ import random
 from collections.abc import Iterator
 from functools import cache
 
+import pytest
+
 import passlab
 from passlab.display import graph_view
 from passlab.display.graphs.repeats import HIGH, PASSING, GraphPiece, Item, Repeat
@@ -139,6 +141,7 @@ def filled(width: float, height: float, window: tuple[int, int]) -> float:
     return 1.0 if scale >= READABLE else width * height * scale**2 / (window[0] * window[1])
 
 
+@pytest.mark.rotating
 @each("name", PROGRAMS)
 @each("window", WINDOWS)
 def test_a_graph_fills_its_window(name, window):
@@ -153,6 +156,7 @@ def test_the_picture_without_scripts_fills_its_window(name):
     assert filled(sheet.width, sheet.height, window) > 0.5
 
 
+@pytest.mark.rotating
 @each("name", PROGRAMS)
 @each("window", WINDOWS)
 def test_a_body_that_goes_on_in_the_next_column_says_so(name, window):
