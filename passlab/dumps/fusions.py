@@ -9,6 +9,7 @@ Profilers and the names of kernels write fusion_33 for %fusion.33, so signs betw
 from __future__ import annotations
 
 import re
+from collections import deque
 
 from passlab.errors import Diagnostic, DumpError, did_you_mean
 from passlab.table import Table
@@ -35,14 +36,14 @@ def operations_inside(program: str, name: str) -> Table:
     for line in [line for lines in computations.values() for line in lines]:
         if match := _INSTRUCTION.match(line):
             names[_plain(match[1])] = _called(line)
-    waiting = names.get(_plain(name))
-    if waiting is None:
+    if _plain(name) not in names:
         hint = did_you_mean(name, names) or "`rec.find(r'fusion\\(')` lists the fusions"
         raise DumpError(Diagnostic(f"no instruction `{name}` is in the program", hint=hint))
+    waiting = deque(names[_plain(name)])
     rows: list[tuple[str, str, str, str]] = []
     seen: set[str] = set()
     while waiting:
-        inside = waiting.pop(0)
+        inside = waiting.popleft()
         if inside in seen:
             continue
         seen.add(inside)

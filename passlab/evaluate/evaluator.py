@@ -400,9 +400,8 @@ def _is_last_part(node: Task, part: Task, act: Activation) -> bool:
         case Let():
             return part is node.body and node.var in act.values
         case If():
-            return (part is node.true_branch or part is node.false_branch) and node.cond in act.owner_of(
-                node.cond
-            ).values
+            is_branch = part is node.true_branch or part is node.false_branch
+            return is_branch and node.cond in act.owner_of(node.cond).values
         case Match():
             return any(part is clause.rhs for clause in node.clauses) and node.data in act.owner_of(node.data).values
     return False
