@@ -157,8 +157,8 @@ PIPELINES = [
 
 
 @pytest.mark.rotating
+@pytest.mark.parametrize("pipeline", PIPELINES)
 @each("name", BLAMED)
-@each("pipeline", PIPELINES)
 def test_each_program_of_a_recording_is_blamed_as_before_it_was_a_file(name, pipeline, tmp_path):
     """Nodes of other programs and functions, types, scalars, spans, and what passes replaced twice, come back."""
     rec = record(BLAMED[name](), pipeline, opt_level=4)
