@@ -1,20 +1,5 @@
 """Tokens and the cursor over them: what all parts of the parser share, without the grammar.
 
-The text of a network has a hundred thousand tokens, and Python's time depends on the number of tokens, not of
-characters. So one compiled regular expression splits a text, and what printed programs consist of is one token each: a
-`Tensor[(1, 3), float32]`, a `meta[relay.Constant][0]`, a dotted name. A token is only its text and its offset: its
-first characters determine its kind. White space and comments (`// ...` and nested `/* ... */`) are skipped. Characters
-that start no token become tokens of one character; the parser reports them in context.
-
-    >>> tokens = lex("nn.relu(%x) /* a /* nested */ comment */ : Tensor[(1, 3), float32]", "text")
-    >>> [text for text in tokens.texts if text]
-    ['nn.relu', '(', '%x', ')', ':', 'Tensor[(1, 3), float32]']
-    >>> tokens.starts[2]
-    8
-
-A `Cursor` is a position in the tokens, with expectations and located errors; the last part of this file finds the hint
-for an unexpected token.
-
 How is a text read whose brackets are deeper than Python's stack? The grammar is recursive descent, and half a million
 open parentheses are too many for it. So a generator parses each nested construct: it yields the generators of its parts
 and receives their results, and `run_nested` keeps those that wait in a list. The limit `nesting`, not Python's stack,
@@ -42,6 +27,21 @@ bounds the depth of a text. Here p is `parentheses` below:
 
 The same form, a trampoline (`ir/trampoline.py`), drives the code generators of the virtual machine and of programs
 ahead of time.
+
+The text of a network has a hundred thousand tokens, and Python's time depends on the number of tokens, not of
+characters. So one compiled regular expression splits a text, and what printed programs consist of is one token each: a
+`Tensor[(1, 3), float32]`, a `meta[relay.Constant][0]`, a dotted name. A token is only its text and its offset: its
+first characters determine its kind. White space and comments (`// ...` and nested `/* ... */`) are skipped. Characters
+that start no token become tokens of one character; the parser reports them in context.
+
+    >>> tokens = lex("nn.relu(%x) /* a /* nested */ comment */ : Tensor[(1, 3), float32]", "text")
+    >>> [text for text in tokens.texts if text]
+    ['nn.relu', '(', '%x', ')', ':', 'Tensor[(1, 3), float32]']
+    >>> tokens.starts[2]
+    8
+
+A `Cursor` is a position in the tokens, with expectations and located errors; the last part of this file finds the hint
+for an unexpected token.
 """
 
 from __future__ import annotations

@@ -353,7 +353,7 @@ class _KernelBuilder:
         self.calls = False
 
     def param(self, now: Expr, before: Expr) -> Var:
-        """Return the parameter for an argument: `before` fusion it has the type, `now` it is passed."""
+        """Return the parameter for an argument: `before` is the original, which has the type, `now` its replacement."""
         cached = self.params.get(now)
         if cached is None:
             ty, number = before.checked_type, len(self.params)

@@ -3,11 +3,38 @@
 How is bytecode run as fast as Python can? An interpreter in Python pays for each instruction what a small kernel costs:
 fetch, decode, dispatch, registers in a list. Translated to Python once, an instruction is a line, and a register a
 local variable. Five things must survive the translation: jumps, for Python has none; calls of any depth; the limit on
-instructions (the *fuel*); the place of an error; and the limit on memory. Here is a program that counts down:
+instructions (the *fuel*); the place of an error; and the limit on memory. Here is a program that counts down, as
+bytecode and as Python:
 
     >>> import passlab
     >>> mod = passlab.parse("def @main(%n: int32) -> int32 { if (%n == 0) { 0 } else { @main(%n - 1) } }")
-    >>> print(FunctionSource(passlab.vm.compile(mod), 0, None).text)
+    >>> exe = passlab.vm.compile(mod)
+    >>> for pc, instruction in enumerate(exe.functions[0].instructions):
+    ...     print(pc, instruction)
+    0 load_const $1 Const[0] 0
+    1 alloc_storage $2 $1 64 bool 0
+    2 load_const $3 Const[1] 0
+    3 alloc_tensor $4 $2 $3 [] uint1
+    4 kill_register $2
+    5 invoke_packed PackedFunc[0] (in: $0, out: $4)
+    6 load_consti $5 1
+    7 if $4 $5 1 4
+    8 load_const $7 Const[2] 0
+    9 move $6 $7
+    10 goto 11
+    11 load_const $8 Const[3] 0
+    12 alloc_storage $9 $8 64 int32 0
+    13 load_const $10 Const[1] 0
+    14 alloc_tensor $11 $9 $10 [] int32
+    15 kill_register $9
+    16 invoke_packed PackedFunc[1] (in: $0, out: $11)
+    17 kill_register $0
+    18 invoke $12 VMFunc[0]($11)
+    19 kill_register $11
+    20 move $6 $12
+    21 kill_register $4
+    22 ret $6
+    >>> print(FunctionSource(exe, 0, None).text)
     def run(state, r0):
         left = state.left
         while True:
