@@ -146,7 +146,6 @@ class _TracingEvaluator(Evaluator):
         super().__init__(mod)
         # Only this evaluator records: all others keep the plain steps.
         self._steps = {kind: self._recording_step(step) for kind, step in STEPS.items()}
-        self._keeps_callers = True
         self.most = limits.current().trace_instants
         self.changes = list(changes)
         self._next_change = 0  # index into `changes`

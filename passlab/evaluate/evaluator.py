@@ -118,7 +118,6 @@ class Evaluator:
         self._schedules = schedules if schedules is not None else WeakKeyDictionary()
         self._globals: dict[str, Closure] = {}
         self._steps = STEPS  # subclasses that observe a run replace steps here, so that other runs pay nothing
-        self._keeps_callers = False  # whether each call of a run stays until its callee returns
 
     @checked
     def run(self, entry: str | GlobalVar | Function, args: Sequence[Any] = ()) -> Value:
@@ -179,6 +178,7 @@ class Evaluator:
         """Evaluate `root` in `act`. A task with missing operands pushes these and is tried again after them."""
         stack: list[tuple[Task, Activation]] = [(root, act)]
         steps = self._steps
+        drops_callers = steps is STEPS  # who observes a run sees the value of each node
         try:
             while stack:
                 node, at = stack[-1]
@@ -189,7 +189,7 @@ class Evaluator:
                     continue
                 missing = steps[type(node)](self, node, owner)
                 if missing:
-                    if type(missing[-1][0]) is Return and not self._keeps_callers:
+                    if drops_callers and type(missing[-1][0]) is Return:
                         missing = _without_caller(stack, missing)
                     stack.extend(missing[::-1])  # reversed, so that the first operand is on top
                 else:
