@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
+import tracemalloc
+from contextlib import suppress
 from copy import copy, deepcopy
 from functools import partial
 
@@ -190,6 +192,26 @@ def test_shared_nodes_that_do_not_fit_are_refused(tmp_path, runs):
     path.write_text(json.dumps(index))
     with pytest.raises(PassError, match="is not a recording"):
         Recording.load(tmp_path / "rec")
+
+
+@pytest.mark.parametrize("runs", ["0:0:0:5000000", "9:0:1:5000000", "-5000000:0:0:5000000"])
+@pytest.mark.parametrize("key", ["joined", "runs", "own_spans", "type_params"])
+def test_runs_of_a_hostile_file_cost_no_more_than_its_programs(tmp_path, key, runs):
+    record(passlab.parse(BRANCHES), "ToANormalForm").save(tmp_path / "rec")
+    path = tmp_path / "rec" / "recording.json"
+    index = json.loads(path.read_text())
+    if key == "joined":
+        index[key] = {"0": runs, "1": runs}
+    else:
+        index["shared"]["1"][key] = runs
+    path.write_text(json.dumps(index))
+    tracemalloc.start()
+    try:
+        with suppress(PassError):  # they may be refused, or left out
+            Recording.load(tmp_path / "rec")
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_shared_nodes_that_would_change_a_program_are_left_out(tmp_path):

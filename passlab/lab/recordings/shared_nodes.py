@@ -76,6 +76,15 @@ def shared_runs(places: dict[int, tuple[int, int]], nodes: Sequence[Expr | Span 
     return " ".join(":".join(map(str, run)) for run in runs)
 
 
+def runs_of(text: str) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the runs that `shared_runs` wrote. Raises `ValueError` for what is none, and for numbers below zero."""
+    for run in text.split():
+        at, program, place, length = map(int, run.split(":"))
+        if min(at, program, place, length) < 0:
+            raise ValueError(f"the nodes {run} are not in the programs")
+        yield at, program, place, length
+
+
 class Sharing:
     """What each program of a recording shares with earlier ones, as its file says; `programs` are their nodes."""
 
@@ -122,13 +131,12 @@ def with_type_params(
     if len(own) != shared[number]["nodes"]:
         return
     fresh, swap = type_params_of(own), dict[Type, Type]()
-    for run in shared[number].get("type_params", "").split():
-        at, program, place, length = map(int, run.split(":"))
+    for at, program, place, length in runs_of(shared[number].get("type_params", "")):
         if program < number and program not in nodes:
             nodes[program] = nodes_in_order(modules[program])
         older = fresh if program == number else type_params_of(nodes[program])
-        if min(at, program, place, length) < 0 or at + length > len(fresh) or place + length > len(older):
-            raise ValueError(f"the type parameters {run} are not in the programs")
+        if at + length > len(fresh) or place + length > len(older):
+            raise ValueError(f"the type parameters {at}:{program}:{place}:{length} are not in the programs")
         swap.update(zip(fresh[at : at + length], older[place : place + length], strict=True))
     for node in own if swap else ():
         for field in {"type_annotation", "ret_type"}.intersection(node.field_names):
@@ -155,9 +163,9 @@ def joined_runs(mod: IRModule) -> str:
 def with_joined(mod: IRModule, joined: str) -> IRModule:
     """Return a program in which nodes of functions that were nodes of earlier functions are these again."""
     first: dict[int, int] = {}
-    for run in joined.split():
-        at, _, place, length = map(int, run.split(":"))
-        first |= dict(zip(range(at, at + length), range(place, place + length), strict=True))
+    count = sum(len(post_order(function)) for _, function in mod.items()) if joined else 0
+    for at, _, place, length in runs_of(joined):  # which may be longer than the program, in a damaged file
+        first |= {node: place + node - at for node in range(at, min(at + length, count))}
     nodes: list[Expr] = []
     functions = {}
     for name, function in sorted(mod.items()) if first else ():
@@ -226,10 +234,8 @@ def with_shared_nodes(
     for at, older in _places_of(shared[number].get("spans", ""), shared, number, modules, nodes):
         if fresh[at]:
             object.__setattr__(own[at], "span", older.span)
-    for run in shared[number].get("own_spans", "").split():
-        at, _, place, length = map(int, run.split(":"))
-        later, first = own[valid_index(at) : at + length], own[valid_index(place) : place + length]
-        for node, older in zip(later, first, strict=True):
+    for at, _, place, length in runs_of(shared[number].get("own_spans", "")):
+        for node, older in zip(own[at : at + length], own[place : place + length], strict=True):
             if node.span is not None and node.span.source.name == file:
                 object.__setattr__(node, "span", older.span)
     for at in map(int, shared[number].get("no_span", "").split()):
@@ -251,10 +257,9 @@ def _places_of(
     runs: str, shared: dict[int, Any], number: int, modules: list[IRModule], nodes: dict[int, list[Expr]]
 ) -> Iterator[tuple[int, Expr]]:
     """Yield the index of each node of some runs, and its node in the earlier program."""
-    for run in runs.split():
-        at, program, place, length = map(int, run.split(":"))
-        if min(at, program, place, length) < 0 or program >= number or at + length > shared[number]["nodes"]:
-            raise ValueError(f"the nodes {run} are not in the programs")
+    for at, program, place, length in runs_of(runs):
+        if program >= number or at + length > shared[number]["nodes"]:
+            raise ValueError(f"the nodes {at}:{program}:{place}:{length} are not in the programs")
         if program not in nodes:
             nodes[program] = nodes_in_order(modules[program])
         if len(nodes[program]) == shared[program]["nodes"]:
@@ -263,8 +268,7 @@ def _places_of(
 
 def shared_pairs(runs: str, number: int, programs: Sequence[Sequence[Expr]]) -> Iterator[tuple[Expr, Expr]]:
     """Yield the nodes of a program that were nodes of earlier programs and are copies of them, each with that node."""
-    for run in runs.split():
-        at, program, place, length = map(int, run.split(":"))
+    for at, program, place, length in runs_of(runs):
         pairs = zip(programs[number][at : at + length], programs[program][place : place + length], strict=True)
         yield from ((node, older) for node, older in pairs if node is not older)
 
@@ -282,8 +286,7 @@ def shared_functions(before: IRModule, after: IRModule, shared: dict[str, Any] |
     names = [name for name, _ in after.items() if name in old]
     if shared is not None:
         own = nodes_in_order(after)
-        runs = [tuple(map(int, run.split(":"))) for run in shared["runs"].split()]
-        kept = {own[i] for at, _, _, length in runs for i in range(at, min(at + length, len(own)))}
+        kept = {node for at, _, _, length in runs_of(shared["runs"]) for node in own[at : at + length]}
         names = [name for name in names if after[name] in kept]
     return {name: old[name] for name in names if structural_equal(old[name], after[name], exact=True)}
 
