@@ -235,6 +235,8 @@ def pack(items: Sequence[Item], placed: dict[GraphPiece, PlacedPiece], window: S
     """
     bodies = [_body(item, placed) for item in items]
     whole, scale = _best_columns(bodies, window)
+    if all(len(body) == 1 for body in bodies):  # there is none to break
+        return _arrange(whole)
     broken, larger = _best_columns([[part] for body in bodies for part in body], window)
     return _arrange(broken if larger > WORTH * scale else whole)
 
