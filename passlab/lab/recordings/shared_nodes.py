@@ -77,7 +77,7 @@ def shared_runs(places: dict[int, tuple[int, int]], nodes: Sequence[Expr | Span 
 
 
 def runs_of(text: str) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the runs that `shared_runs` wrote. Raises `ValueError` for what is none, and for numbers below zero."""
+    """Yield the runs that `shared_runs` wrote. Raises `ValueError` for another text, and for numbers below zero."""
     for run in text.split():
         at, program, place, length = map(int, run.split(":"))
         if min(at, program, place, length) < 0:

@@ -69,12 +69,12 @@ def simplify_nodes(model: Any, disabled: Collection[str] = (), limit: int = LIMI
     nothing: what the importer cannot read stays as it is.
     """
     try:
-        return _tidied(model, disabled, limit)
+        return _simplified(model, disabled, limit)
     except (*UNFIT, AttributeError):
         return SimplifiedNodes(model, {})
 
 
-def _tidied(model: Any, disabled: Collection[str], limit: int) -> SimplifiedNodes:
+def _simplified(model: Any, disabled: Collection[str], limit: int) -> SimplifiedNodes:
     changes: dict[str, tuple[Counter[str], Counter[str]]] = {}
 
     def until_done(graph: ModelGraph) -> None:
