@@ -70,24 +70,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run all tests marked `in_parts`, not the fifth that is due at this commit",
     )
     parser.addoption(
-        "--fifth",
-        action="store_true",
-        default=False,
-        help="of the tests that `make test` leaves out, run only the fifth that is due at this commit",
+        "--share",
+        type=int,
+        metavar="N",
+        help="of the tests that `make test` leaves out, run only the N-th part that is due at this commit",
     )
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave to the nightly run what is not due; skip what needs a browser where there is none; put what waits first."""
-    if config.getoption("--fifth"):
-        later = {item for item in items if not is_due_tonight(item)}
+    share = config.getoption("--share")
+    if share:
+        later = {item for item in items if not is_due_in_share(item, share)}
         items[:] = [item for item in items if item not in later]
         config.hook.pytest_deselected(items=list(later))
     for item in items:
         if not is_due_today(item):
             item.add_marker("nightly")
-    if not config.getoption("--every-part"):
+    if not share and not config.getoption("--every-part"):
         later = set(parts_of_later(items))
         items[:] = [item for item in items if item not in later]
         config.hook.pytest_deselected(items=list(later))
@@ -111,13 +112,12 @@ def is_due_today(item: pytest.Item) -> bool:
     return marker is None or is_due(subject, **marker.kwargs)
 
 
-def is_due_tonight(item: pytest.Item) -> bool:
-    """Whether `make nightly ARGS=--fifth` may run this test: a fifth of those marked `nightly`.
+def is_due_in_share(item: pytest.Item, parts: int) -> bool:
+    """Whether `make nightly ARGS="--share N"` runs this test: an N-th part of those marked `nightly`.
 
-    Those in parts are a fifth already; those that rotate are run by `make test` when it is their turn.
+    Those that rotate are run by `make test` when it is their turn.
     """
-    is_nightly = item.get_closest_marker("nightly") is not None
-    return is_nightly and (item.get_closest_marker("in_parts") is not None or is_due(item.nodeid))
+    return item.get_closest_marker("nightly") is not None and is_due(item.nodeid, parts)
 
 
 def parts_of_later(items: list[pytest.Item]) -> Iterator[pytest.Item]:
@@ -199,13 +199,15 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(f"absent, so that their tests are skipped: {', '.join(absent())}")
     left_out = config.stash.get(LEFT_OUT, 0)
     if left_out and config.option.markexpr in ("", "nightly"):
-        fifth = config.getoption("--fifth")
-        kinds, fix = (
-            ("", "`make nightly`") if fifth else (": many generated programs, and planted faults", "`--every-part`")
+        share = config.getoption("--share")
+        part, kinds, fix = (
+            (f"part in {share}", "", "`make nightly`")
+            if share
+            else ("fifth", ": many generated programs, and planted faults", "`--every-part`")
         )
         terminalreporter.write_line("")
         terminalreporter.write_line(
-            f"{left_out:,} tests were left to the next commits, of which each runs another fifth{kinds}. {fix} runs all of them."
+            f"{left_out:,} tests were left to the next commits, of which each runs another {part}{kinds}. {fix} runs all of them."
         )
     if left_out and config.option.markexpr == "not nightly":
         terminalreporter.write_line("")
