@@ -103,6 +103,28 @@ def test_each_prediction_is_asked_looked_at_and_registered():
         assert all(prose_of(label, number) for number in expected)
 
 
+# Numbers that the next output draws or lists, for the reader to count.
+COUNTED = {
+    ("04b", 1), ("10", 1), ("10", 2), ("11", 1), ("12", 1), ("13b", 1), ("14", 3), ("15", 1), ("15b", 3), ("19c", 1), ("21", 2)
+}  # fmt: skip
+
+
+def test_a_number_to_predict_stands_in_the_next_output():
+    """A verdict that changes with passlab changes the output of its cell, and must change the answer, too."""
+    for label, path in lesson_files().items():
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        for number, question in enumerate(QUESTIONS.get(label, []), 1):
+            if not isinstance(question.right, float) or (label, number) in COUNTED:
+                continue
+            asked = next(i for i, cell in enumerate(cells) if source(cell) == f"predict({number})")
+            shown = next(cell for cell in cells[asked + 1 :] if cell["cell_type"] == "code")["outputs"]
+            texts = [output.get("text") or output["data"]["text/plain"] for output in shown]
+            numbers = re.findall(r"\d+(?:\.\d+)?", " ".join("".join(text) for text in texts))
+            assert question.right in map(float, numbers), (
+                f"{path.name}, prediction {number}: {question.right} not in {texts}"
+            )
+
+
 def test_a_learners_copy_answers_nothing_before_it_is_asked(tmp_path):
     """Behind a prediction there is neither an output nor prose until the cell that looks."""
     answered = 0

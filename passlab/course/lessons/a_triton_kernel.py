@@ -86,7 +86,7 @@ def what_a_pass_touched(lesson: Names) -> Exercise:
 
 predicts(
     "22b",
-    a_number("How many of the 282 steps changed something?", 41),
+    a_number("How many of the 282 steps changed something?", 42),
     one_of(
         "From which line comes most of the machine code?",
         "the load of the row",
