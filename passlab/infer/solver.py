@@ -1,7 +1,8 @@
 """Unknown types and the constraints on them: a union-find over unknowns, and a queue of relations that wait.
 
-The type of a call follows from the types of its arguments, by the relation of its operator. What if an argument is
-unknown yet, because the program determines it further down, or later loses a size that a conclusion was drawn from?
+What if a type follows from one that is not known yet? The type of a call follows from the types of its arguments, by
+the relation of its operator. But the program may determine an argument further down, or an argument may later lose a
+size that a conclusion was drawn from.
 
     ?a --> Tensor[(2, 3), float32]      bound          head(?a) is the tensor type
     ?b --> ?c --> nothing               linked, free   root(?b) is ?c: they are one unknown

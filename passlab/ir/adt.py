@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from zlib import crc32
 
 from passlab.arguments import checked
-from passlab.ir.expr import Expr, Var, unwrap
+from passlab.ir.expr import Expr, Var, node_of_draft, unwrap
 from passlab.ir.node_errors import check_all, check_kind
 from passlab.ir.span import Span
 from passlab.ir.types import FuncType, GlobalTypeVar, Immutable, Type, TypeCall, TypeVar
@@ -46,9 +46,7 @@ class Constructor(Expr):
         node.inputs = check_all(inputs, Type, "a type")
         node.belong_to = check_kind(belong_to, GlobalTypeVar, "a global type variable")
         node.tag = tag
-        node.span, node._checked_type, node._type_dependency = span, None, None
-        node.__class__ = cls
-        return node
+        return node_of_draft(node, cls, span)
 
     def __str__(self) -> str:
         return self.name_hint

@@ -241,8 +241,15 @@ def _as_tuple(values: Any) -> tuple[Any, ...]:
 # ---------------------------------------------------------------- the nodes
 # Passes make the nodes of large programs again and again, so constructors are as quick as they can be. An assignment to
 # a node raises an error, and a call of `object.__setattr__` for each field would take most of their time. So a
-# constructor fills an object of a class that can be assigned to, the *draft*, and makes it a node by setting its
-# `__class__` (`immutable.draft_class`). `new_nodes` has constructors without checks, for passes.
+# constructor fills an object of a class that can be assigned to, the *draft* (`immutable.draft_class`), and makes it a
+# node by setting its `__class__`. `new_nodes` has constructors without checks, for passes.
+
+
+def node_of_draft(draft: ExprT, cls: type[ExprT], span: Span | None) -> ExprT:
+    """Return a draft with its fields set as a node without a type: it cannot be assigned to any more."""
+    draft.span, draft._checked_type, draft._type_dependency = span, None, None
+    draft.__class__ = cls
+    return draft
 
 
 def is_frozen(array: Array) -> bool:
@@ -283,9 +290,7 @@ class Constant(Expr):
         dtype_name(array.dtype)  # raises an error for arrays of objects, strings and complex numbers
         node: Constant = _new(cls._draft)
         node._data = array
-        node.span, node._checked_type, node._type_dependency = span, None, None
-        node.__class__ = cls
-        return node
+        return node_of_draft(node, cls, span)
 
     @property
     def data(self) -> Array:
@@ -342,10 +347,8 @@ class Var(Expr):
         node: Var = _new(cls._draft)
         node.name_hint = name_hint
         node.type_annotation = type_annotation
-        node.span, node._checked_type, node._type_dependency = span, None, None
         node.virtual_device = virtual_device
-        node.__class__ = cls
-        return node
+        return node_of_draft(node, cls, span)
 
 
 class GlobalVar(Expr):
@@ -362,9 +365,7 @@ class GlobalVar(Expr):
     def __new__(cls, name_hint: str, span: Span | None = None) -> GlobalVar:
         node: GlobalVar = _new(cls._draft)
         node.name_hint = name_hint
-        node.span, node._checked_type, node._type_dependency = span, None, None
-        node.__class__ = cls
-        return node
+        return node_of_draft(node, cls, span)
 
     def __str__(self) -> str:
         return f"@{self.name_hint}"
@@ -387,9 +388,7 @@ class Tuple(Expr):
     def __new__(cls, fields: Sequence[Expr], span: Span | None = None) -> Tuple:
         node: Tuple = _new(cls._draft)
         node.fields = _unwrap_all(fields)
-        node.span, node._checked_type, node._type_dependency = span, None, None
-        node.__class__ = cls
-        return node
+        return node_of_draft(node, cls, span)
 
     def __getitem__(self, index: int) -> Expr:
         return self.fields[index]
@@ -419,9 +418,7 @@ class TupleGetItem(Expr):
         node: TupleGetItem = _new(cls._draft)
         node.tuple_value = unwrap(tuple_value)
         node.index = check_index(index)
-        node.span, node._checked_type, node._type_dependency = span, None, None
-        node.__class__ = cls
-        return node
+        return node_of_draft(node, cls, span)
 
 
 class Call(Expr):
@@ -456,9 +453,7 @@ class Call(Expr):
         node.args = _unwrap_all(args)
         node.attrs = attrs
         node._type_args = check_all(type_args, Type, "a type") if type_args else ()
-        node.span, node._checked_type, node._type_dependency = span, None, None
-        node.__class__ = cls
-        return node
+        return node_of_draft(node, cls, span)
 
     @property
     def type_args(self) -> tuple[Type, ...]:
@@ -521,10 +516,8 @@ class Function(Expr):
         node.ret_type = ret_type
         node.type_params = check_all(type_params, TypeVar, "a type variable") if type_params else ()
         node.attrs = attrs if isinstance(attrs, DictAttrs) else DictAttrs(attrs) if attrs else NO_ATTRS
-        node.span, node._checked_type, node._type_dependency = span, None, None
         node.virtual_device = virtual_device
-        node.__class__ = cls
-        return node
+        return node_of_draft(node, cls, span)
 
     def with_attr(self, key: str | dict[str, Any], value: Any = None) -> Function:
         """Return a copy with one attribute (or a dict of them) set; the same object if nothing changes."""
@@ -574,9 +567,7 @@ class Let(Expr):
         node.var = var
         node.value = unwrap(value)
         node.body = unwrap(body)
-        node.span, node._checked_type, node._type_dependency = span, None, None
-        node.__class__ = cls
-        return node
+        return node_of_draft(node, cls, span)
 
 
 class If(Expr):
@@ -599,9 +590,7 @@ class If(Expr):
         node.cond = unwrap(cond)
         node.true_branch = unwrap(true_branch)
         node.false_branch = unwrap(false_branch)
-        node.span, node._checked_type, node._type_dependency = span, None, None
-        node.__class__ = cls
-        return node
+        return node_of_draft(node, cls, span)
 
 
 class RefCreate(Expr):
@@ -620,9 +609,7 @@ class RefCreate(Expr):
     def __new__(cls, value: Expr, span: Span | None = None) -> RefCreate:
         node: RefCreate = _new(cls._draft)
         node.value = unwrap(value)
-        node.span, node._checked_type, node._type_dependency = span, None, None
-        node.__class__ = cls
-        return node
+        return node_of_draft(node, cls, span)
 
 
 class RefRead(Expr):
@@ -641,9 +628,7 @@ class RefRead(Expr):
     def __new__(cls, ref: Expr, span: Span | None = None) -> RefRead:
         node: RefRead = _new(cls._draft)
         node.ref = unwrap(ref)
-        node.span, node._checked_type, node._type_dependency = span, None, None
-        node.__class__ = cls
-        return node
+        return node_of_draft(node, cls, span)
 
 
 class RefWrite(Expr):
@@ -664,9 +649,7 @@ class RefWrite(Expr):
         node: RefWrite = _new(cls._draft)
         node.ref = unwrap(ref)
         node.value = unwrap(value)
-        node.span, node._checked_type, node._type_dependency = span, None, None
-        node.__class__ = cls
-        return node
+        return node_of_draft(node, cls, span)
 
 
 class Match(Expr):
@@ -689,6 +672,4 @@ class Match(Expr):
         node.data = unwrap(data)
         node.clauses = check_all(clauses, late(CLAUSES, "Clause"), "a clause")
         node.complete = bool(complete)
-        node.span, node._checked_type, node._type_dependency = span, None, None
-        node.__class__ = cls
-        return node
+        return node_of_draft(node, cls, span)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 from passlab.arguments import checked
 from passlab.errors import Diagnostic, OpNotFoundError, did_you_mean
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Call, Expr, node_of_draft
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.types import Type
 from passlab.lazy import OPERATORS, late
@@ -183,9 +183,7 @@ class Op(Expr):
         node: Op = _new(cls._draft)
         node.name = name
         node.spec = spec
-        node.span = node._checked_type = node._type_dependency = None
-        node.__class__ = cls
-        return node
+        return node_of_draft(node, cls, None)
 
     @staticmethod
     def get(name: str) -> Op:

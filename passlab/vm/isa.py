@@ -1,8 +1,8 @@
 """The instruction table: operands, semantics and control flow of every instruction, declared once.
 
-Three engines (stepping, compiled, tracing) agree on an instruction. How? They, the verifier, the files, the listing and the
-debugger read this table. A new instruction is a number in `Opcode` and an entry here. Elsewhere stands what emits it;
-optimizations and a few checks name opcodes as well:
+How do three engines agree on an instruction? All of them (stepping, compiled, tracing) read this table, and so do the
+verifier, the files, the listing and the debugger. A new instruction is a number in `Opcode` and an entry here. Elsewhere
+stands what emits it; optimizations and a few checks name opcodes as well:
 
     declare(opcode, mnemonic, operands, listing, sentence, code, flow, effect)
                                  |         |                |

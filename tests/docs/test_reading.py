@@ -52,6 +52,13 @@ def test_a_chapter_has_what_to_look_for(file: str) -> None:
     assert all((ROOT / "passlab" / other).exists() for other in re.findall(r"`([\w/]+\.py)`", beside))
 
 
+@pytest.mark.parametrize("file", FILES)
+def test_a_chapter_opens_with_its_question(file: str) -> None:
+    question = CHAPTERS[FILES.index(file)][2]
+    doc = ast.get_docstring(ast.parse((ROOT / "passlab" / file).read_text())) or ""
+    assert doc.split("\n\n")[1].replace("\n", " ").startswith(question)
+
+
 def test_a_chapter_imports_no_later_one() -> None:
     for number, file in enumerate(FILES):
         tree = ast.parse((ROOT / "passlab" / file).read_text())

@@ -1,5 +1,34 @@
 """Group operators into kernels.
 
+Which operators can share a kernel? To look at one edge at a time is not enough:
+
+         conv2d
+         |    |
+      relu    exp
+         |    |
+          add
+
+`conv2d` has two users. It can share the kernel of one only if the other is in that kernel as well. All its paths meet
+again in `add`, its immediate post-dominator: if every node on them may share a kernel with `conv2d`, then the diamond
+fuses as a whole. The steps are those of TVM's `fuse_ops.cc`:
+
+1. *Construct the DAG* (`FusionGraph`): nodes in topological order, and for each edge the fusion pattern of that use
+   (element-wise, broadcast, injective, reduction, ...). A broadcast whose input has the shape of its result is
+   element-wise along that edge.
+2. *Find post-dominators* (`analysis/dominators.py`): the sink of each node, and the most restrictive pattern of the
+   edges between them.
+3. *Decide* for each node whether it joins the group of its sink (`FusionGroups`): CheckPath (`_check_path`) asks
+   whether the groups on all paths to the sink, and the group of the sink, permit it; CommitFuse (`_commit_fuse`) merges
+   these groups. There are three phases, in this order:
+   - EPILOGUES: groups that end in element-wise operators, such as a convolution with its epilogue.
+   - INJECTIVES: injective operators and tuples. One that joined earlier would come between a convolution and its
+     epilogue: in `add(transpose(%b), conv2d)` the transpose would be computed inside the kernel of the convolution.
+   - TUPLE_FIELDS: the injective producers of tuples that joined a group in the second phase.
+4. *Turn each group into a function* (`_Fuser`).
+
+A post-dominator costs log(depth) for each edge. A search for paths (`_between`) visits at most `max_nodes` nodes. The
+docstring of `FusionGroups` shows the diamond fused, and a case in which it is not.
+
 before:
     def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) {
       nn.relu(nn.bias_add(nn.dense(%x, %w, units=4), %b, axis=-1))
@@ -54,33 +83,6 @@ from passlab.ir.walk import CHILDREN, LEAVES, post_order, rebuild_typed, result_
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
-
-# Which operators can share a kernel? To look at one edge at a time is not enough:
-#
-#           conv2d
-#          /      \
-#       relu      exp
-#          \      /
-#            add
-#
-# `conv2d` has two users. It can share the kernel of one only if the other is in that kernel as well. All its
-# paths meet again in `add`, its immediate post-dominator: if every node on them may share a kernel with `conv2d`, then
-# the diamond fuses as a whole. The steps are those of TVM's `fuse_ops.cc`:
-#
-# 1. Construct the DAG (`FusionGraph`): nodes in topological order, and for each edge the fusion pattern of that use
-#    (element-wise, broadcast, injective, reduction, ...). A broadcast whose input has the shape of its result is
-#    element-wise along that edge.
-# 2. Find post-dominators (`analysis/dominators.py`): the sink of each node, and the most restrictive pattern of the
-#    edges between them.
-# 3. Decide for each node whether it joins the group of its sink (`FusionGroups`): CheckPath asks whether the groups on
-#    all paths to the sink, and that of the sink, permit it; CommitFuse merges these groups. There are three phases:
-#    EPILOGUES, groups that end in element-wise operators (a convolution with its epilogue); INJECTIVES, injective
-#    operators and tuples; TUPLE_FIELDS, the injective producers of tuples that joined a group in the second phase. The
-#    first comes first, since an injective operator that joined early would come between a convolution and its
-#    epilogue: in `add(transpose(%b), conv2d)` the transpose would be computed inside of the kernel of the convolution.
-# 4. Turn each group into a function (`_Fuser`).
-#
-# A post-dominator costs log(depth) for each edge. A search for paths (`_between`) visits at most `max_nodes` nodes.
 
 # From easy to hard to fuse, which the rules compare by `<=`. ANCHOR is Relay's OUT_ELEMWISE_FUSABLE: a convolution or a
 # matrix product.

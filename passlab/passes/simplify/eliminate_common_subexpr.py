@@ -1,5 +1,21 @@
 """Compute equal expressions once.
 
+When may two calls be one? When they are equal, and one is in the block of the other or in a block around it. The one
+node that is left is computed at its first use.
+
+    let %a = exp(%x);                    the first with the key (exp, number of %x)
+    if (%c) { exp(%x) + %a }             a twin: the other is in an enclosing block
+    else { tanh(%x) + tanh(%x) }         one tanh; one in the other branch would stay its own
+
+1. *Value numbering* (`_value_numbers`; Cocke and Schwartz, "Programming Languages and Their Compilers", 1970): nodes in
+   topological order, each with a number. Nodes with equal keys share it; a key consists of the operator, the attributes
+   and the numbers of the arguments, so that equal trees of any depth are found by one look-up for a node.
+2. *A scoped hash table* (`_twins`; as in LLVM's EarlyCSE): one walk over the tree of scopes, with a table of the
+   expressions that are available. What a scope adds is taken out again when it is left.
+3. *Redirect the uses* (`_merge`).
+
+The time is linear in nodes and edges, but for sorting the groups.
+
 before:
     def @main(%x: Tensor[(2), float32]) { add(exp(multiply(%x, 2f)), exp(multiply(%x, 2f))) }
 after:
@@ -27,22 +43,6 @@ from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, post_order, reb
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
-
-# When may two calls be one? When they are equal, and one is in the block of the other or in a block around it. The one
-# node that is left is computed at its first use.
-#
-#     let %a = exp(%x);                    the first with the key (exp, number of %x)
-#     if (%c) { exp(%x) + %a }             a twin: the other is in an enclosing block
-#     else { tanh(%x) + tanh(%x) }         one tanh; one in the other branch would stay its own
-#
-# 1. Value numbering (`_value_numbers`; Cocke and Schwartz, "Programming Languages and Their Compilers", 1970): nodes in
-#    topological order, each with a number. Nodes with equal keys share it; a key consists of the operator, the
-#    attributes and the numbers of the arguments, so that equal trees of any depth are found by one look-up for a node.
-# 2. A scoped hash table (`_twins`; as in LLVM's EarlyCSE): one walk over the tree of scopes, with a table of the
-#    expressions that are available. What a scope adds is taken out again when it is left.
-# 3. Redirect the uses (`_merge`).
-#
-# The time is linear in nodes and edges, but for sorting the groups.
 
 _CLOSED = ("Primitive", "Compiler", "Composite")
 

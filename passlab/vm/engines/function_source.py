@@ -86,7 +86,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -104,6 +104,17 @@ from passlab.vm.kernels.primitive import Kernel, fit, flat_values
 from passlab.vm.kernels.scalars import scalar_positions, scalar_text
 from passlab.vm.objects import Allocator
 
+# A kernel that allocates its results (`result_maker` below): a function from its inputs to them, and their kinds.
+Maker = Callable[..., Any]
+Kinds = list[tuple[tuple[int, ...], np.dtype[Any]]]  # shapes and dtypes
+
+
+class _Storage(NamedTuple):
+    """A storage that is not allocated: its bytes, and the pc of the kernel that allocates the tensor in it."""
+
+    size: int
+    kernel: int
+
 
 class FunctionBlocks:
     """The analysis of one function. With `own_memory`, tensors live in the storages of an allocator.
@@ -111,7 +122,7 @@ class FunctionBlocks:
     `presets` are the registers that hold constants. `ends` maps the first instruction of each basic block to its last.
     A block may also end because a jump leads to the next instruction: then to that one. `entries` counts the
     predecessors of a block. `dropped` are the instructions that get no line of their own, `makers` the kernels that
-    allocate their results by pc, and `storages` the dropped allocations for them: the bytes, and the pc of the kernel.
+    allocate their results by pc, and `storages` the dropped allocations for them by pc.
     """
 
     def __init__(self, exe: Executable, function: VMFunction, own_memory: bool = False) -> None:
@@ -129,7 +140,7 @@ class FunctionBlocks:
         self.ends = self._basic_blocks()
         self.dropped: set[int] = set()
         self.makers: dict[int, tuple[Maker, Kinds]] = {}
-        self.storages: dict[int, tuple[int, int]] = {}
+        self.storages: dict[int, _Storage] = {}
         if not own_memory:
             for start, end in self.ends.items():
                 for pc in range(start, end):
@@ -196,7 +207,7 @@ class FunctionBlocks:
             self.dropped.update(allocations)
             self.makers[pc] = maker, kinds
             for storage in allocations[::2]:  # pairs of storage and tensor
-                self.storages[storage] = int(self.presets[self.code[storage].size]), pc
+                self.storages[storage] = _Storage(int(self.presets[self.code[storage].size]), pc)
 
     def _allocation(self, out: int, start: int, pc: int) -> tuple[int, int] | None:
         """Return the pcs that allocate a tensor's storage and the tensor, if only for the call at `pc` of the block."""
@@ -258,6 +269,26 @@ class OutOfFuel(Exception):  # noqa: N818 - no error: the stepping engine goes o
         self.pc = pc
         self.left = left
         self.registers = registers
+
+
+class _Line(NamedTuple):
+    """A line of the text: its depth of indentation, and the instruction to which it belongs."""
+
+    depth: int
+    text: str
+    pc: int
+
+
+class _Branch(NamedTuple):
+    """The end of a basic block with two successors: the condition, and the pcs to go on at."""
+
+    test: str
+    yes: int
+    no: int
+
+
+# The control flow after a basic block: the pc of its successor, a branch, or None where control leaves the function.
+_Control = int | _Branch | None
 
 
 class FunctionSource(Emitter):
@@ -336,36 +367,36 @@ class FunctionSource(Emitter):
         for head in self.blocks.ends:
             if entries[head] > 1 and head and not self._ends_soon(head):
                 self.labels[head] = len(self.labels)
-        bodies: list[list[tuple[int, str, int]]] = []
+        bodies: list[list[_Line]] = []
         self.waiting = deque(self.labels)
         while self.waiting:
             bodies.append(self._body(self.waiting.popleft()))
-        self._line(0, f"def run(state{params}):", 0)
-        self._line(1, "left = state.left", 0)
+        self._add(0, f"def run(state{params}):", 0)
+        self._add(1, "left = state.left", 0)
         if len(bodies) > 1:
-            self._line(1, "pc = 0", 0)
+            self._add(1, "pc = 0", 0)
         if len(bodies) > 1 or loops or entries[0] > 1:
-            self._line(1, "while True:", 0)
+            self._add(1, "while True:", 0)
             self._dispatch(bodies)
         else:
-            for depth, line, pc in bodies[0]:
-                self._line(1 + depth, line, pc)
+            for line in bodies[0]:
+                self._add(1 + line.depth, line.text, line.pc)
         return "\n".join(self.lines) + "\n"
 
-    def _line(self, depth: int, text: str, pc: int) -> None:
+    def _add(self, depth: int, text: str, pc: int) -> None:
         self.lines.append("    " * depth + text)
         self.pcs.append(pc)
 
-    def _dispatch(self, bodies: list[list[tuple[int, str, int]]]) -> None:
+    def _dispatch(self, bodies: list[list[_Line]]) -> None:
         """Emit the bodies of the labels below a binary search of `pc`."""
         stack: list[tuple[int, int, int, str]] = [(0, len(bodies), 2, "")]
         while stack:
             low, high, depth, text = stack.pop()
             if text:
-                self._line(depth, text, 0)
+                self._add(depth, text, 0)
             if high - low == 1:
-                for inner, line, pc in bodies[low]:
-                    self._line(depth + inner + bool(text), line, pc)
+                for line in bodies[low]:
+                    self._add(depth + line.depth + bool(text), line.text, line.pc)
             elif high > low:
                 depth += bool(text)
                 middle = (low + high) // 2
@@ -374,68 +405,66 @@ class FunctionSource(Emitter):
                 stack.append((low, middle, depth, f"if pc < {middle}:"))
 
     # ------------------------------------------------------------ bodies
-    def _body(self, label: int) -> list[tuple[int, str, int]]:
-        """Return the lines from a label to the jumps that leave it: depth, text, pc."""
-        lines: list[tuple[int, str, int]] = []
-        stack: list[tuple[int, int, str]] = [(0, label, "")]
+    def _body(self, label: int) -> list[_Line]:
+        """Return the lines from a label to the jumps that leave it."""
+        lines: list[_Line] = []
+        stack: list[_Line | tuple[int, int]] = [(0, label)]  # what is to come: lines, and blocks (depth, pc)
         first = True
         while stack:
-            depth, pc, text = stack.pop()
-            if text:
-                lines.append((depth, text, pc))
+            item = stack.pop()
+            if isinstance(item, _Line):
+                lines.append(item)
                 continue
+            depth, pc = item
             if not first and (pc in self.labels or (depth > DEEPEST and not self._ends_soon(pc))):
                 if pc not in self.labels:
                     self.labels[pc] = len(self.labels)
                     self.waiting.append(pc)
                 # Both are the end of the loop's body, so the next iteration begins at the label.
-                lines.append((depth, f"pc = {self.labels[pc]}" if len(self.labels) > 1 else "continue", pc))
+                lines.append(_Line(depth, f"pc = {self.labels[pc]}" if len(self.labels) > 1 else "continue", pc))
                 continue
             first = False
             end = self.blocks.ends[pc]
-            block, control = self._basic_block(pc, end)
-            lines += [(depth, line, line_pc) for line_pc, line in block]
-            if isinstance(control, int):
-                stack += [(depth, control, "")] if control >= 0 else []
-            else:
-                test, yes, no = control
-                lines.append((depth, f"if {test}:", end))
+            block, control = self._basic_block(pc, end, depth)
+            lines += block
+            if isinstance(control, _Branch):
+                lines.append(_Line(depth, f"if {control.test}:", end))
                 # In reverse, so that the true branch is emitted first.
-                stack += [(depth + 1, no, ""), (depth, end, "else:"), (depth + 1, yes, "")]
+                stack += [(depth + 1, control.no), _Line(depth, "else:", end), (depth + 1, control.yes)]
+            elif control is not None:
+                stack.append((depth, control))
         return lines
 
-    def _basic_block(self, start: int, end: int) -> tuple[list[tuple[int, str]], Any]:
-        """Return the lines of a basic block with their pcs, and the control flow after it.
-
-        That is a pc, -1 where control leaves the function, or a condition with two pcs.
-        """
+    def _basic_block(self, start: int, end: int, depth: int) -> tuple[list[_Line], _Control]:
+        """Return the lines of a basic block, and the control flow after it."""
         last = self.instructions[end]
         # True where the block ends because a jump leads to `end`, whose instruction begins another block.
         entered = end != start and end in self.blocks.ends
-        control = None if entered else last
-        count = end - start + (control is not None)
-        lines = []
+        count = end - start + (not entered)
+        lines: list[_Line] = []
+
+        def add(pc: int, texts: list[str]) -> None:
+            lines.extend(_Line(depth, text, pc) for text in texts)
+
         if count:  # the block pays before it runs: what does not last is left to the stepping engine, at its start
-            lines += [
-                (start, f"left -= {count}"),
-                (start, f"if left < 0: raise OutOfFuel({start}, left + {count}, locals())"),
-            ]
-            lines += [(start, line) for line in self._pay_memory(self._small_bytes(start, end))]
+            add(start, [f"left -= {count}", f"if left < 0: raise OutOfFuel({start}, left + {count}, locals())"])
+            add(start, self._pay_memory(self._small_bytes(start, end)))
         over = end  # from here on the function only returns: kills are useless
-        while control is not None and last.spec.flow is Flow.RETURN and over > start:
+        while not entered and last.spec.flow is Flow.RETURN and over > start:
             if self.instructions[over - 1].opcode not in (Opcode.KILL_REGISTER, Opcode.MOVE):
                 break
             over -= 1
         for pc in range(start, end):
             instruction = self.instructions[pc]
             if pc in self.blocks.storages:
-                lines += [(pc, line) for line in self._size_checks(self.blocks.storages[pc][0])]
+                add(pc, self._size_checks(self.blocks.storages[pc].size))
             if pc not in self.blocks.dropped and (pc < over or instruction.opcode is not Opcode.KILL_REGISTER):
-                lines += [(pc, line) for line in self._instruction(pc, instruction)]
-        if control is None:
+                add(pc, self._instruction(pc, instruction))
+        if entered:
             return lines, end
-        more, target = self._control(end, last, start)
-        return lines + [(end, line) for line in more], target
+        texts, control = self._control(end, last, start)
+        add(end, texts)
+        return lines, control
 
     # ------------------------------------------------------------ memory
     def _small_bytes(self, start: int, end: int) -> int:
@@ -443,9 +472,9 @@ class FunctionSource(Emitter):
         total = 0
         for pc in range(start, end):
             if pc in self.blocks.storages:
-                size, kernel = self.blocks.storages[pc]
-                if size < self.least_checked and not self._is_arithmetic(self.instructions[kernel]):
-                    total += size
+                storage = self.blocks.storages[pc]
+                if storage.size < self.least_checked and not self._is_arithmetic(self.instructions[storage.kernel]):
+                    total += storage.size
             if self.instructions[pc].spec.effect is Effect.OBJECT:
                 total += object_bytes(self.instructions[pc])
         return total
@@ -464,22 +493,23 @@ class FunctionSource(Emitter):
         )
 
     # ------------------------------------------------------------ control
-    def _control(self, pc: int, i: Instruction, start: int) -> tuple[list[str], Any]:
+    def _control(self, pc: int, i: Instruction, start: int) -> tuple[list[str], _Control]:
+        """Return the lines of the instruction that ends a basic block, and the control flow after it."""
         flow, self.pc = i.spec.flow, pc
         if flow is Flow.JUMP:
             return [], i.successors(pc)[0]
         if flow is Flow.TEST:
-            return [], (self._test(pc, i, start), *i.successors(pc))
+            return [], _Branch(self._test(pc, i, start), *i.successors(pc))
         if flow is Flow.RETURN:
-            return ["state.left = left", f"return {self.code(i)}"], -1
+            return ["state.left = left", f"return {self.code(i)}"], None
         if flow is Flow.STOP:
-            return self.code(i).split("\n"), -1
+            return self.code(i).split("\n"), None
         if pc in self.tails:
             if self._calls_itself(pc):
-                return self._begin_again(i), -1
+                return self._begin_again(i), None
             pair = self.code(i)
             star = "" if i.spec.is_pair else "*"
-            return [f"call = NextCall({star}{pair})", "state.left = left", "return call"], -1
+            return [f"call = NextCall({star}{pair})", "state.left = left", "return call"], None
         # The local variable is a fast copy of the fuel, which the callee takes from the shared state.
         return ["state.left = left", f"{self.target(i.dst)} = yield {self.code(i)}", "left = state.left"], pc + 1
 
@@ -587,8 +617,6 @@ class FunctionSource(Emitter):
 
 # ---------------------------------------------------------------- result makers
 # Kernels that allocate their results, for calls whose planned storages have no other use.
-Maker = Callable[..., Any]  # from the inputs of a kernel to its result
-Kinds = list[tuple[tuple[int, ...], np.dtype[Any]]]
 Array = np.ndarray
 
 
