@@ -10,15 +10,15 @@ Which operators can share a kernel? To look at one edge at a time is not enough:
 
 `conv2d` has two users. It can share the kernel of one only if the other is in that kernel as well. All its paths meet
 again in `add`, its immediate post-dominator: if every node on them may share a kernel with `conv2d`, then the diamond
-fuses as a whole. The steps are those of TVM's `fuse_ops.cc`:
+fuses as a whole. The steps have the names of TVM's `fuse_ops.cc`:
 
 1. *Construct the DAG* (`FusionGraph`): nodes in topological order, and for each edge the fusion pattern of that use
    (element-wise, broadcast, injective, reduction, ...). A broadcast whose input has the shape of its result is
    element-wise along that edge.
 2. *Find post-dominators* (`analysis/dominators.py`): the sink of each node, and the most restrictive pattern of the
    edges between them.
-3. *Decide* for each node whether it joins the group of its sink (`FusionGroups`): CheckPath (`_check_path`) asks
-   whether the groups on all paths to the sink, and the group of the sink, permit it; CommitFuse (`_commit_fuse`) merges
+3. *Decide* for each node whether it joins the group of its sink (`FusionGroups`). CheckPath (`_check_path`) asks
+   whether the groups on all paths to the sink, and the group of the sink, permit it. CommitFuse (`_commit_fuse`) merges
    these groups. There are three phases, in this order:
    - EPILOGUES: groups that end in element-wise operators, such as a convolution with its epilogue.
    - INJECTIVES: injective operators and tuples. One that joined earlier would come between a convolution and its
