@@ -39,6 +39,16 @@ def bars(values: Sequence[float], shown: Callable[[float], str]) -> list[BarCell
     return [BarCell(shown(value), value / longest) for value in values]
 
 
+def milliseconds(seconds: float) -> float:
+    """Return seconds as milliseconds, to a microsecond."""
+    return round(seconds * 1000, 3)
+
+
+def time_bars(seconds: Sequence[float]) -> list[BarCell]:
+    """Return times as bars next to one another."""
+    return bars(seconds, seconds_text)
+
+
 class Rows(Part):
     """A table. `bars` are columns drawn as bars; `measured` ones, of numbers or percentages, are left out of text.
 

@@ -18,8 +18,9 @@ from passlab.ir.op import Op, find_op
 from passlab.ir.walk import post_order
 from passlab.lab.recordings.recording import Recording
 from passlab.notebook.instruments import INSTRUMENTS
-from passlab.notebook.pipelines import RECORDINGS, passes_of
+from passlab.notebook.pipelines import passes_of
 from passlab.passes import PASSES
+from passlab.steps import Steps
 from passlab.transform.base import Pass
 from passlab.transform.registry import find_factory, list_passes
 
@@ -110,7 +111,7 @@ def _in_blame(before: str, fragment: str, namespace: Mapping[str, Any]) -> Itera
 
 
 def _recordings(namespace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    return ((n, "recording") for n, v in namespace.items() if isinstance(v, RECORDINGS) and not n.startswith("_"))
+    return ((n, "recording") for n, v in namespace.items() if isinstance(v, Steps) and not n.startswith("_"))
 
 
 def _in_vm(before: str, fragment: str, namespace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

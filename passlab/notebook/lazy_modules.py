@@ -9,6 +9,7 @@ from passlab.lazy import lazy_module
 if TYPE_CHECKING:
     from passlab import dumps as dumps
     from passlab import hosts as hosts
+    from passlab import steps as steps
     from passlab.display import html as html
     from passlab.ir import expr as expr
     from passlab.ir import gc_pause as gc_pause
@@ -30,6 +31,7 @@ __getattr__, __dir__ = lazy_module(
         "html": "passlab.display.html",
         "expr": "passlab.ir.expr",
         "gc_pause": "passlab.ir.gc_pause",
+        "steps": "passlab.steps",
         **{name: f"passlab.notebook.{name}" for name in _MODULES},
     },
 )

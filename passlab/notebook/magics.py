@@ -207,7 +207,7 @@ class RelayMagics(NamedMagics):
         """
         options = options_of(self.compare, line)
         self._check_targets(options.out)
-        first, second = (self._recording(name, rooms.pipelines.RECORDINGS) for name in (options.first, options.second))
+        first, second = (self._recording(name, rooms.steps.Steps) for name in (options.first, options.second))
         comparison = lab.compare(first, second)
         if options.out:
             self.shell.user_ns[options.out] = comparison

@@ -141,17 +141,17 @@ class NamedMagics(Magics):
             raise UsageError(f"`{name}` has no value: {type(error).__name__}: {error}") from None
         return ABSENT if value is None else value
 
-    def _recording(self, name: str, kinds: tuple[type, ...] = ()) -> Any:
-        """The recording of a name of the notebook, of one of these classes (default: of passlab's own)."""
-        kinds = kinds or (passlab.Recording,)
+    def _recording(self, name: str, kind: type | None = None) -> Any:
+        """The recording of a name of the notebook, of a class (default: passlab's own)."""
+        kind = kind or passlab.Recording
         value = self._value(name)
-        if isinstance(value, kinds):
+        if isinstance(value, kind):
             return value
         if value is not ABSENT:
-            kind = type(value).__name__
-            raise UsageError(f"`{name}` is not a recording; its type is {kind}: %passes NAME ... -r rec makes one")
+            actual = type(value).__name__
+            raise UsageError(f"`{name}` is not a recording; its type is {actual}: %passes NAME ... -r rec makes one")
         space = self.shell.user_ns.items()
-        candidates = [n for n, v in space if isinstance(v, kinds) and not n.startswith("_")]
+        candidates = [n for n, v in space if isinstance(v, kind) and not n.startswith("_")]
         there = f"recordings here: {', '.join(candidates)}" if candidates else "make one with %passes NAME ... -r rec"
         raise UsageError(f"there is no recording `{name}` in this notebook: {did_you_mean(name, candidates) or there}")
 

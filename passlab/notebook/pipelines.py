@@ -8,7 +8,6 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from passlab.display.protocol.recordings import PassOption
-from passlab.dumps.recording import TextRecording
 from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.infer import infer_expr, infer_module
 from passlab.instrument.recorder import EventRecorder
@@ -18,13 +17,10 @@ from passlab.lab.recordings.recording import Recording, record
 from passlab.notebook.instruments import instrument_of
 from passlab.passes import PASSES
 from passlab.rewriting.parameters import bind_params
-from passlab.text import parser
-from passlab.text.tokens import lex
+from passlab.text.parser import parse_cell
 from passlab.transform.base import Pass
 from passlab.transform.pipeline_text import as_pass, context_names
 from passlab.transform.registry import find_factory
-
-RECORDINGS = (Recording, TextRecording)  # what `%compare` puts side by side
 
 
 def read(
@@ -34,12 +30,9 @@ def read(
 
     The text begins in the second line of its source, below the magic, so that errors count lines as the cell does.
     """
-    text = f"\n{text}"
-    words = set(lex(text, source_name).texts)
-    if not words & {"def", "type", "extern"}:
-        expr = parser.parse_expr(text, source_name)
-        return infer_expr(expr) if infer else expr
-    mod = parser.parse(text, source_name)
+    mod = parse_cell(f"\n{text}", source_name)
+    if isinstance(mod, Expr):
+        return infer_expr(mod) if infer else mod
     names = [param.name_hint for param in mod["main"].params] if "main" in mod else []
     for name in constants or ():
         if name not in names:

@@ -84,6 +84,7 @@ _OPERATORS = {
 }
 Head = tuple[Expr, int]  # an operand that is parsed already, and its first token
 _STATEMENTS = frozenset(("let", "def", "else", "type", "extern", "free_var", "_"))
+_DEFINING = frozenset(("def", "type", "extern"))  # the words that begin a definition
 
 
 @checked
@@ -97,7 +98,7 @@ def parse(
 
     `init_module` holds definitions the text may use; they are part of the result, and are not changed.
     `init_meta_table` provides objects for `meta[key][i]`, counted after the objects of the text's own metadata section.
-    Raises `ParseError`, with its location, for malformed text and `LimitError` for a text over a cap.
+    Raises `ParseError`, with its location, for malformed text and `LimitError` for a text over a limit.
 
     >>> mod = passlab.text.parse("def @main(%x: Tensor[(2), float32]) { exp(%x) }")
     >>> mod["main"].ret_type is None  # `passlab.parse` infers types as well
@@ -125,6 +126,13 @@ def parse_expr(
         return parser.whole_expression()
 
 
+def parse_cell(source: str, source_name: str) -> IRModule | Expr:
+    """Return the module that `source` describes, or the expression if it has no definition; raises as `parse` does."""
+    with building(), show_diagnostics():
+        parser = Parser(source, source_name)
+        return parser.whole_expression() if _DEFINING.isdisjoint(parser.texts) else parser.module()
+
+
 class Parser(FlatParser):
     """Parses definitions and whole texts. `undefined_types` holds the first use of each undefined type."""
 
@@ -132,8 +140,8 @@ class Parser(FlatParser):
         self,
         source: str,
         source_name: str,
-        init_module: IRModule | None,
-        init_meta_table: Mapping[str, Sequence[Any]] | None,
+        init_module: IRModule | None = None,
+        init_meta_table: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         super().__init__(lex(source, source_name), init_meta_table)
         self.base = init_module if init_module is not None else IRModule()

@@ -3,7 +3,7 @@
 How is a text read whose brackets are deeper than Python's stack? The grammar is recursive descent, and half a million
 open parentheses are too many for it. So a generator parses each nested construct: it yields the generators of its parts
 and receives their results, and `run_nested` keeps those that wait in a list. The limit `nesting`, not Python's stack,
-bounds the depth of a text. Here p is `parentheses` below:
+bounds the depth of a text. Here p is the generator of the example:
 
     stack, the last runs   text left
     p                      (())

@@ -10,6 +10,7 @@ from IPython.utils.capture import capture_output
 from passlab import instrument, parse, structural_equal, transform
 from passlab.errors import InterruptedPassesError, ParseError, PassError, PasslabError, TypeInferenceError
 from passlab.ir.module import IRModule
+from tests.docs.test_life_of_a_program import calls
 from tests.dumps import writer
 
 NET = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) {
@@ -42,6 +43,12 @@ def test_relay_can_leave_the_program_untyped(shell):
 def test_relay_reads_one_expression(shell):
     shell.run_cell_magic("relay", "e --show none", "1 + 2")
     assert str(shell.user_ns["e"].checked_type) == "int32"
+
+
+@pytest.mark.parametrize("cell", [NET, "1 + 2"], ids=["module", "expression"])
+def test_a_cell_is_split_into_tokens_once(shell, cell):
+    made = calls(lambda: shell.run_cell_magic("relay", "e --show none", cell))
+    assert made.count(("text/tokens.py", "lex")) == 1
 
 
 def test_relay_binds_arrays_as_constants(shell):

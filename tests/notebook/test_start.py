@@ -21,8 +21,11 @@ LOADED = {
     "passlab", "passlab.arguments", "passlab.atomic_file", "passlab.display", "passlab.errors", "passlab.instrument", "passlab.instrument.presenter",
     "passlab.lab", "passlab.lazy",
 }  # fmt: skip
-# What runs, searches and steps through programs, of which a recording that is shown needs nothing.
-NOT_FOR_PASSES = ("passlab.vm", "passlab.executor", "passlab.debugger", "passlab.frontend", "passlab.testing", "pandas")
+# What runs, searches and steps through programs, and what reads those of other compilers, of which a recording that is
+# shown needs nothing.
+NOT_FOR_PASSES = (
+    "passlab.vm", "passlab.executor", "passlab.debugger", "passlab.frontend", "passlab.testing", "passlab.dumps", "passlab.recorders", "pandas",
+)  # fmt: skip
 CELLS = [
     ("relay", "", PROGRAM),
     ("passes", "net FoldConstant", None),

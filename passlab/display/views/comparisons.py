@@ -7,13 +7,12 @@ from functools import cached_property, partial
 
 from passlab.display.protocol.programs import DiffData
 from passlab.display.protocol.recordings import ComparedRow, ComparisonData, Side, SideStep
-from passlab.display.rows import Rows
+from passlab.display.rows import Rows, milliseconds
 from passlab.display.text.listing import Listings, ProgramLines
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.display.view_parts import Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.views.diffs import DiffView, diff_view, sentence
 from passlab.display.views.recording import outcome
-from passlab.display.views.timing import milliseconds
 from passlab.errors import Diagnostic, PassError, visible
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module

@@ -22,7 +22,7 @@ from passlab.display.nodes import Links, line_numbers
 from passlab.display.palette import OUTCOMES
 from passlab.display.protocol.programs import GraphData, RecordingBlame, StepDiff
 from passlab.display.protocol.recordings import Failure, FoundLine, RecordingData, StepRow
-from passlab.display.rows import OutlineEntry, StepOutline
+from passlab.display.rows import OutlineEntry, StepOutline, milliseconds, time_bars
 from passlab.display.text.listing import LineTable, Listings, ProgramLines
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.display.view_parts import Code, Fold, Gap, HtmlOnly, Part, Sentence
@@ -30,7 +30,6 @@ from passlab.display.views.blame import LineOrigins
 from passlab.display.views.diffs import DiffView
 from passlab.display.views.graph import GraphView, graph_view, lay_out_together
 from passlab.display.views.module import is_untyped
-from passlab.display.views.timing import milliseconds, time_bars
 from passlab.errors import PasslabError, cell_in_words, counted, visible
 from passlab.instrument.events import ContextOptions, Event
 from passlab.instrument.statistics import count_module, shown_change

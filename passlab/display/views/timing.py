@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from passlab.display.lanes import Bar, Lanes
 from passlab.display.protocol.analyses import TimeData, TimingData
-from passlab.display.rows import BarCell, OutlineEntry, StepOutline, bars
+from passlab.display.rows import OutlineEntry, StepOutline, milliseconds, time_bars
 from passlab.display.view import HasFrame, View, checked_view
 from passlab.display.view_parts import HtmlOnly, Part, Sentence, TextOnly
 from passlab.dumps.recording import TextRecording
@@ -117,16 +117,6 @@ def timing_view(source: PassTimingInstrument | Recording | TextRecording) -> Tim
     TimingView
     """
     return TimingView(source)
-
-
-def milliseconds(seconds: float) -> float:
-    """Return seconds as milliseconds, to a microsecond."""
-    return round(seconds * 1000, 3)
-
-
-def time_bars(seconds: Sequence[float]) -> list[BarCell]:
-    """Return times as bars next to one another."""
-    return bars(seconds, seconds_text)
 
 
 def flame_bars(rows: Iterable[tuple[int, str, float, str]]) -> list[Bar]:
