@@ -15,8 +15,7 @@ from passlab.errors import NodeTypeError, type_in_words
 from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import Constant, Expr, Var
 from passlab.ir.types import ANY, SizeExpr, SizeQuotient, SizeVar, TensorType, Type, is_computed
-from passlab.text.meta_objects import EXACT, NUMBERS, declared_fields
-from passlab.text.program_objects import TYPES
+from passlab.text.meta_objects import EXACT, NUMBERS, TYPES, declared_fields
 from passlab.text.records import MetaObject
 from passlab.text.tensor_bytes import encode_tensor
 from passlab.text.tokens import Parse, run_nested

@@ -23,10 +23,9 @@ from passlab.ir.types import Any as AnyLength
 from passlab.ir.types import SizeVar, Type, TypeRelation
 from passlab.ir.walk import post_order
 from passlab.lazy import INFERENCE, late
-from passlab.text.meta_objects import PLAIN_KINDS
+from passlab.text.meta_objects import KINDS, PLAIN_KINDS
 from passlab.text.meta_writer import UNCONSTRAINED, ObjectGraph
 from passlab.text.metadata import Section
-from passlab.text.program_objects import KINDS
 from passlab.text.records import MetaObject
 from passlab.text.tensor_bytes import enough_memory
 from passlab.text.tokens import Parse, run_nested

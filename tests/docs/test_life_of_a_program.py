@@ -14,7 +14,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = f"{ROOT / 'passlab'}/"
-STORY, _, WALKS = (ROOT / "docs/develop/life-of-a-program.md").read_text(encoding="utf-8").partition("## Fourteen walks")
+STORY, _, WALKS = (
+    (ROOT / "docs/develop/life-of-a-program.md").read_text(encoding="utf-8").partition("## Fourteen walks")
+)
 _CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SECTIONS = [section.partition("\n") for section in WALKS.split("\n### ")[1:]]
 TITLES = [title for title, _, _ in _SECTIONS]
