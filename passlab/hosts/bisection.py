@@ -37,7 +37,7 @@ _SYMBOL = re.compile(r'@("[^"]*"|[\w.$-]+)')
 _COUNTERLESS = "record it, and search its dump: `record(command).bisect(check)`"
 
 
-class Trial(NamedTuple):
+class ToolRun(NamedTuple):
     """One run in a search: how many passes ran, whether the check held, and what the tool wrote."""
 
     number: int
@@ -55,14 +55,14 @@ class HostBisection(Tabular):
     unit: str
     why: str
     count: int  # of all passes
-    trials: tuple[Trial, ...] = ()
+    runs: tuple[ToolRun, ...] = ()
     commands: tuple[str, str] = ("", "")  # that run the passes before it, and it as well
     language: str = "text"
 
     @cached_property
     def diff(self) -> TextDiff | None:
         """What the pass changed in the output; None if the output is not text."""
-        texts = {trial.number: trial.text for trial in self.trials}
+        texts = {one.number: one.text for one in self.runs}
         before, after = texts.get(self.number - 1, ""), texts.get(self.number, "")
         if not self.number or not (before and after):
             return None
@@ -70,7 +70,7 @@ class HostBisection(Tabular):
 
     def table(self) -> Table:
         """Return a row for each run: how many passes ran, and whether the check held."""
-        rows = [(trial.number, trial.holds, trial.trouble) for trial in sorted(self.trials, key=lambda one: one.number)]
+        rows = [(one.number, one.holds, one.trouble) for one in sorted(self.runs, key=lambda one: one.number)]
         return Table(("passes", "holds", "how_the_tool_ended"), rows)
 
     def text(self) -> str:
@@ -114,19 +114,19 @@ def bisect(
     if not parsed.tool.limit:
         raise DumpError(Diagnostic(f"{parsed.program} has no counter of its passes", hint=_COUNTERLESS))
     with tempfile.TemporaryDirectory() as folder:
-        trials = Trials(parsed, check, Path(folder), seconds)
-        if not trials.can_count:
+        runs = ToolRuns(parsed, check, Path(folder), seconds)
+        if not runs.can_count:
             what = f"{parsed.program} has no counter of its passes: MLIR counts them since version 17"
             raise DumpError(Diagnostic(what, hint=_COUNTERLESS))
-        return trials.search(by)
+        return runs.search(by)
 
 
-class Trials:
+class ToolRuns:
     """Runs a command with the first of its passes, and asks the check about the output."""
 
     def __init__(self, command: Command, check: Any, folder: Path, seconds: float) -> None:
         self.command, self.check, self.folder, self.seconds = command, check, folder, seconds
-        self.done: dict[int, Trial] = {}
+        self.done: dict[int, ToolRun] = {}
         self.passes: int | None = None  # that run where rewrites are counted; None where passes are
         self.makes_text = command.tool.name != "clang" or command.has("-S")
         if not self.makes_text:
@@ -158,12 +158,12 @@ class Trials:
         done.err.close()
         return self.command.tool.limit.partition("=")[0].encode() in done.out
 
-    def attempt(self, number: int, source: str = "") -> Trial:
+    def attempt(self, number: int, source: str = "") -> ToolRun:
         """Run the first passes, and check the output; without a counter and passes, the output is the input."""
         if not number and not self.can_count:
             given = Path(source or self.command.input)
             text = given.read_text("utf-8", "surrogateescape")
-            return Trial(0, self.check is None or holds(self.check, text, given, self.seconds), "", text)
+            return ToolRun(0, self.check is None or holds(self.check, text, given, self.seconds), "", text)
         path = self.folder / f"out{number}{self.ending}"
         path.unlink(missing_ok=True)
         done = run(self.words(number, str(path), source), self.seconds)
@@ -175,7 +175,7 @@ class Trials:
         is_right = not trouble
         if is_right and self.check is not None:
             is_right = holds(self.check, text if self.makes_text else path, path, self.seconds)
-        return Trial(number, is_right, trouble, text)
+        return ToolRun(number, is_right, trouble, text)
 
     def holds(self, number: int) -> bool:
         """Whether the check holds after the first passes."""
@@ -281,7 +281,7 @@ def _bisect_torch(function: Callable[..., Any]) -> HostBisection:
         raise MissingPackageError(
             Diagnostic("a function is bisected by torch, which is not installed", hint=hint)
         ) from error
-    trials: list[Trial] = []
+    runs: list[ToolRun] = []
 
     def test() -> bool:
         dynamo.reset()
@@ -289,17 +289,17 @@ def _bisect_torch(function: Callable[..., Any]) -> HostBisection:
             holds, trouble = bool(function()), ""
         except Exception as error:  # of the function or the compiler: a crash is a fault
             holds, trouble = False, f"{type(error).__name__}: {error}".partition("\n")[0]
-        trials.append(Trial(len(trials), holds, trouble, ""))
+        runs.append(ToolRun(len(runs), holds, trouble, ""))
         return holds
 
     with contextlib.redirect_stdout(io.StringIO()):  # the bisector prints its progress
         found = bisector.do_bisect(test)
     if found is None:
         return HostBisection(
-            0, "", "", "the function returns True with every backend: there is no fault", 0, tuple(trials)
+            0, "", "", "the function returns True with every backend: there is no fault", 0, tuple(runs)
         )
     if found.backend == "eager":
-        return HostBisection(0, "", "eager", "the function returns False even without a compiler", 0, tuple(trials))
+        return HostBisection(0, "", "eager", "the function returns False even without a compiler", 0, tuple(runs))
     name, number = found.subsystem or found.backend, found.bisect_number or 0
     where = f", application {number}" if number else ""
     about = f": {found.debug_info}" if found.debug_info and found.debug_info != name else ""
@@ -309,5 +309,5 @@ def _bisect_torch(function: Callable[..., Any]) -> HostBisection:
         found.backend,
         f"{name} of the backend {found.backend}{where}: without it the result is right{about}",
         0,
-        tuple(trials),
+        tuple(runs),
     )

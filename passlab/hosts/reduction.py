@@ -25,7 +25,7 @@ from passlab.arguments import checked
 from passlab.atomic_file import write_bytes
 from passlab.dumps.checks import SECONDS, run
 from passlab.errors import Diagnostic, DumpError, MissingPackageError, visible
-from passlab.hosts.bisection import Trials
+from passlab.hosts.bisection import ToolRuns
 from passlab.hosts.compilers import VERSIONS, Command, command_of
 
 # The test that a reducer runs: it asks the socket beside it, and exits with the status that says yes or no.
@@ -122,7 +122,7 @@ class _Search:
 
     def __init__(self, command: Command, source: Path, check: Any, folder: Path, seconds: float) -> None:
         self.command, self.source, self.folder, self.seconds = command, source, folder, seconds
-        self.trials = Trials(command, check, folder, min(seconds, 60.0))
+        self.runs = ToolRuns(command, check, folder, min(seconds, 60.0))
         self.best = source.read_bytes()
         self.tried = 0
         self.crash = ""
@@ -132,7 +132,7 @@ class _Search:
         """Run the reducer; the result is the smallest candidate that shows the fault."""
         tool = self._reducer()
         lines = self.best.count(b"\n")
-        right, wrong = (self.trials.attempt(number, str(self.source)) for number in (0, -1))
+        right, wrong = (self.runs.attempt(number, str(self.source)) for number in (0, -1))
         if not right.holds or wrong.holds:
             why = "the check holds" if right.holds else "the check does not hold without passes, either"
             raise DumpError(
@@ -206,8 +206,8 @@ class _Search:
         self.tried += 1
         try:
             data = Path(path).read_bytes()
-            wrong = self.trials.attempt(-1, path)
-            if wrong.holds or wrong.trouble != self.crash or not self.trials.attempt(0, path).holds:
+            wrong = self.runs.attempt(-1, path)
+            if wrong.holds or wrong.trouble != self.crash or not self.runs.attempt(0, path).holds:
                 return False
         except (Exception, KeyboardInterrupt) as error:  # raised again by the thread that reduces
             self.error = error
