@@ -66,7 +66,7 @@ class Expr(Immutable):
     """Base class of all expressions.
 
     `field_names` lists the fields of a node, in order; `with_fields` and laws over all nodes read it. `span` is the
-    source location of the node, or None.
+    source location of the node, or None. The constructors raise `NodeTypeError` for a part of the wrong kind.
 
     >>> isinstance(relay.const(1.0), relay.Expr), isinstance(relay.TensorType(()), relay.Expr)
     (True, False)
@@ -323,6 +323,8 @@ class Id:
 class Var(Expr):
     """A local variable, compared by identity; `name_hint` is a hint. `type_annotation` is a type or None.
 
+    Raises `NodeTypeError` for an annotation of another kind.
+
     >>> x = relay.Var("x", relay.TensorType((2,), "float32"))
     >>> x.name_hint, x == relay.Var("x", x.type_annotation)  # variables are compared by identity
     ('x', False)
@@ -477,6 +479,7 @@ class Function(Expr):
     """A function literal or global function.
 
     `ret_type` is a type or None; `type_params` its type parameters; `attrs` is always a `DictAttrs`, possibly empty.
+    Raises `NodeTypeError` for a parameter that is not a variable.
 
     >>> x = relay.var("x", shape=(2,))
     >>> print(relay.Function([x], relay.exp(x)))
@@ -545,6 +548,8 @@ NO_ATTRS = DictAttrs()  # of nearly all functions: one object, found equal witho
 
 class Let(Expr):
     """Bind `var` to `value` in `body`. A function bound to a variable may call itself through it.
+
+    Raises `NodeTypeError` if `var` is not a variable.
 
     >>> x, y = relay.var("x", "float32"), relay.var("y")
     >>> print(relay.Function([x], relay.Let(y, relay.exp(x), y + y)))

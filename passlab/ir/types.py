@@ -134,7 +134,8 @@ class Type(Immutable):
 class TensorType(Type):
     """A tensor: `shape` (a tuple of int, `Any` or `SizeVar`; `()` is a scalar) and `dtype` (a name such as "float32").
 
-    `dynamic` says whether any dimension is not an integer.
+    `dynamic` says whether any dimension is not an integer. Raises `DiagnosticError` for an invalid shape, dimension or
+    dtype.
 
     >>> print(relay.TensorType((2, 3), "float32"), relay.TensorType((relay.Any(), 3), "int8"))
     Tensor[(2, 3), float32] Tensor[(?, 3), int8]
@@ -219,7 +220,7 @@ class StructuredType(Type):
     """Base class of types composed of other types. Equal ones are one object, unless they contain a generic type.
 
     Types with a generic function type in them are equal (`==`) if they differ only in the names of type parameters;
-    `_alpha` is their hash.
+    `_alpha` is their hash. The constructors raise `NodeTypeError` for a part that is not a type.
     """
 
     __slots__ = ("_alpha",)

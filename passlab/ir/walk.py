@@ -77,9 +77,10 @@ from passlab.ir.node_errors import NodeTable, not_a_node_error
 from passlab.ir.op import Op
 from passlab.ir.span import Span
 
-# ---------------------------------------------------------------- children One table says what a node consists of, and
-# `WITH_CHILDREN` below is its inverse. A new kind of node is one entry here, and another one there, or in `LEAVES` if
-# it has no children: then every walk visits it. Binders are children too, so that substitution can replace them.
+# ---------------------------------------------------------------- children
+# One table says what a node consists of, and `WITH_CHILDREN` below is its inverse. A new kind of node is one entry
+# here, and another one there, or in `LEAVES` if it has no children: then every walk visits it. Binders are children
+# too, so that substitution can replace them.
 
 
 def _match_children(node: Match) -> tuple[Expr, ...]:

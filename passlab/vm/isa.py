@@ -156,7 +156,10 @@ ISA: dict[int, InstructionSpec] = {
 
 
 class Instruction:
-    """One instruction: its opcode, operands without counts (dtypes by name), declaration `spec`, and IR node."""
+    """One instruction: its opcode, operands without counts (dtypes by name), declaration `spec`, and IR node.
+
+    Raises `VerifyError` for a wrong number of operands.
+    """
 
     __slots__ = ("node", "opcode", "operands", "spec")
     node: Expr | None

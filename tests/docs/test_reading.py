@@ -59,6 +59,30 @@ def test_a_chapter_opens_with_its_question(file: str) -> None:
     assert doc.split("\n\n")[1].replace("\n", " ").startswith(question)
 
 
+PYTHONS = ("__setattr__", "__delattr__", "__getattr__", "__getitem__")  # whose errors Python has settled
+
+
+def silent(tree: ast.Module) -> list[str]:
+    """The public functions and classes that raise an error, where no docstring says so."""
+    results = []
+    for node in ast.walk(tree):
+        parts = node.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_") else []
+        if isinstance(node, ast.Module):
+            parts = node.body
+        for part in parts:
+            if isinstance(part, ast.FunctionDef) and (part.name.endswith("__") or not part.name.startswith("_")):
+                docs = [ast.get_docstring(one) or "" for one in (part, node)]  # of a constructor the class has it
+                raises = any(isinstance(one, ast.Raise) and isinstance(one.exc, ast.Call) for one in ast.walk(part))
+                if raises and not any("Raise" in doc for doc in docs) and part.name not in PYTHONS:
+                    results.append(f"{getattr(node, 'name', '')}.{part.name}")
+    return results
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_chapter_says_what_it_raises(file: str) -> None:
+    assert not silent(ast.parse((ROOT / "passlab" / file).read_text()))
+
+
 def test_a_chapter_imports_no_later_one() -> None:
     for number, file in enumerate(FILES):
         tree = ast.parse((ROOT / "passlab" / file).read_text())

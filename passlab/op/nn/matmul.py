@@ -145,7 +145,10 @@ def _product(attrs: Attrs, a: Array, b: Array, out: Array | None) -> Array:
     example="nn.matmul(%x, %w, units=16)",
 )
 def matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array | None = None) -> Array:
-    """Multiply (..., m, k) by (k, n), with the result (..., m, n); either factor may be transposed."""
+    """Multiply (..., m, k) by (k, n), with the result (..., m, n); either factor may be transposed.
+
+    The result has `out_dtype`, or else the dtype of `tensor_a`.
+    """
     return _product(attrs, tensor_a, tensor_b, out)
 
 
@@ -192,7 +195,10 @@ def _batch_matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
     ),
 )
 def batch_matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array | None = None) -> Array:
-    """Multiply (b, m, k) by (b, k, n) sample by sample; a batch of 1 is broadcast."""
+    """Multiply (b, m, k) by (b, k, n) sample by sample, giving (b, m, n); a batch of 1 is broadcast.
+
+    The result has `out_dtype`, or else the dtype of `tensor_a`.
+    """
     return _product(attrs, tensor_a, tensor_b, out)
 
 
@@ -227,5 +233,8 @@ def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     example="nn.dense(%x, %w, units=16)",
 )
 def dense(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
-    """Multiply `data` (..., k) by the transpose of `weight` (units, k), giving (..., units)."""
+    """Multiply `data` (..., k) by the transpose of `weight` (units, k), giving (..., units).
+
+    The result has `out_dtype`, or else the dtype of `data`.
+    """
     return matrix_product(data, weight.T, result_dtype(attrs.out_dtype, data.dtype), out)
