@@ -17,7 +17,7 @@ from passlab.dumps import verdicts
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
 from passlab.dumps.consistency import is_consistent
 from passlab.dumps.extents import extent_of, is_torn
-from passlab.dumps.gaps import Gaps
+from passlab.dumps.gaps import MACHINE, Gaps
 from passlab.dumps.language import HEAD, LANGUAGES, WHOLE, Language
 from passlab.dumps.llvm import without_slots
 from passlab.dumps.source import FORMS, Excerpt
@@ -63,6 +63,7 @@ class Assembly:
         self.other: list[Excerpt] = list(scan.other)
         self.crash = ""
         self.saw_program = False  # whether a body of the whole program was seen, so that all its units are known
+        self._programs: set[str] = set()  # the phases of which one was seen
         self.cut_off = False
         self._pieces: dict[tuple[int, str], Excerpt] = {}
         self._bodies: dict[tuple[int, str, str], tuple[tuple[str, ...], tuple[Excerpt, ...]]] = {}
@@ -381,6 +382,7 @@ class Assembly:
         entered at the next step.
         """
         is_new, moved = False, 0
+        is_begin = self._may_begin(banner)
         for name, piece in zip(names, body.pieces, strict=True):
             unit = self.units.get(name) or self._adopt_unit(name, names)
             if unit is None:
@@ -390,6 +392,9 @@ class Assembly:
             # A text before a pass was there since the step after the last one that printed the unit.
             first = min(place, unit.last_seen + 1) if unit.pieces else number
             first = min(first if since is None else since, self.gaps.since(name, unit) or place)
+            source = name.removesuffix(MACHINE)  # machine code is made of a function that was printed before
+            if is_begin and not unit.pieces and (source == name or source not in self.units):
+                first = 0
             is_other = unit.put(place, piece, first, seen=number)
             is_new = is_new or (is_other and not name.endswith(HEAD))
         # A text before a pass is mostly that after the pass before it, in which the aliases are those of the program.
@@ -397,8 +402,16 @@ class Assembly:
             self.prints.append((number + moved, names[0], body.piece))
         is_whole = banner.scope == MODULE or self._is_program(names)
         self.saw_program = self.saw_program or is_whole
+        if is_whole:
+            self._programs.add(banner.phase)
         if is_whole or (banner.kind == "op" and names):
             self._remove_missing(names, number + moved, banner, is_whole)
+
+    def _may_begin(self, banner: Banner) -> bool:
+        """Whether no text above shows the program, so that what a text shows first may be of the input."""
+        if self.scan.is_live or self.traits.snapshots:
+            return False
+        return banner.phase not in self._programs if self.traits.chains else not self.saw_program
 
     def _is_program(self, names: tuple[str, ...]) -> bool:
         """Whether a body is the outermost module: the program has no other one, but for one with its parts."""
@@ -463,6 +476,7 @@ class Assembly:
         """
         are_whole = all(one.body is not None and one.banner.scope == MODULE for one in waiting)
         pairs = self._with_next_program(waiting) if are_whole else self._with_next_text(waiting)
+        self.saw_program = False
         self.units.clear()
         self.prints.clear()
         self._last_names.clear()
@@ -475,7 +489,8 @@ class Assembly:
             if begun.body is not None and not self.steps:
                 self.input = begun.body
             if begun.body is not None and begun.banner.scope != FRAGMENT and begun.body.whole is not False:
-                self._update_units(begun.body, begun.body.names, step.number - 1, begun.banner, step.number - 1)
+                since = step.number - 1 if are_whole else None  # else passes on other functions ran in between
+                self._update_units(begun.body, begun.body.names, step.number - 1, begun.banner, since)
             self.steps.append(step)
             if not are_whole:
                 verdicts.judge_runner(step, is_whole=False)

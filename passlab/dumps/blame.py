@@ -16,7 +16,7 @@ class LineOrigin:
     """The origin of a line: one of the steps `since` to `step` made it (one step where the dump decides it).
 
     `was` is the line that it replaced, as version and line number of the unit; None where it replaced none. Step 0 is
-    the input.
+    the input, which a dump may not show: then what its first text has is of the input or of a step up to that one.
     """
 
     since: int
@@ -31,7 +31,16 @@ class LineOrigin:
     def __str__(self) -> str:
         if self.step == 0:
             return "input"
-        return f"{self.step}" if self.is_exact else f"{self.since}-{self.step}"
+        return f"{self.step}" if self.is_exact else f"{self.since or 'input'}-{self.step}"
+
+
+def maker_in_words(since: int, step: int) -> str:
+    """Return which of some steps made a text, where the dump does not decide it, and where it is of the input."""
+    if step == 0:
+        return "input"
+    if since > 0:
+        return f"between step {since} and {step}"
+    return "input or step 1" if step == 1 else f"input or a step up to {step}"
 
 
 class UnitHistory:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from passlab.atomic_file import checked_path, write_text
 from passlab.diffing.text_lines import TextLine
 from passlab.dumps import commands
-from passlab.dumps.blame import LineOrigin, UnitHistory, life_of_line, lines_with
+from passlab.dumps.blame import LineOrigin, UnitHistory, life_of_line, lines_with, maker_in_words
 from passlab.dumps.checks import compile_pattern, holds
 from passlab.dumps.declarations import declared_llvm, unknown_type
 from passlab.dumps.language import HEAD, LANGUAGES
@@ -47,10 +47,8 @@ class Blame:
     def maker(self, line: int) -> str:
         """Return the name of the pass that made a line (from 0); for a range `between step n and m`."""
         origin = self.origins[line]
-        if origin.step == 0:
-            return "input"
-        if not origin.is_exact:
-            return f"between step {origin.since} and {origin.step}"
+        if origin.step == 0 or not origin.is_exact:
+            return maker_in_words(origin.since, origin.step)
         return self.recording.step(origin.step).name
 
     def life(self, line: int) -> Table:
@@ -103,14 +101,8 @@ def follow(recording: TextRecording, name: str, unit: str, step: int) -> Table:
         number = history.unit.steps[at]
         if (current, line) != last:
             since = history.unit.since[at]
-            exact = number == 0 or since >= number
-            who = (
-                "input"
-                if number == 0
-                else recording.step(number).name
-                if exact
-                else f"between step {since} and {number}"
-            )
+            is_exact = 0 < number <= since
+            who = recording.step(number).name if is_exact else maker_in_words(since, number)
             rows.append((str(number), who, current, line))
         last = (current, line)
     return Table(("step", "pass", "name", "text"), rows)
@@ -166,24 +158,25 @@ def _matching_line(piece: Excerpt, regex: re.Pattern[str], matches: dict[int, st
 
 
 def first(recording: TextRecording, pattern: str | re.Pattern[str]) -> Step | None:
-    """Return the first step after which a pattern matches; None for none, and where the input matches already.
+    """Return the first step after which a pattern matches, 0 for the input; None for none.
 
     Where the dump does not decide which step brought it in, the step has the verdict "unknown" and their range.
     """
     found = min(find(recording, pattern), key=lambda one: one.first, default=None)
-    if found is None or found.first == 0:
+    if found is None:
         return None
     since = _since(recording, recording.step(found.first), found.since)
-    return _in_range(recording, found.first, since, f"one of the steps {since} to {found.first} brought it in")
+    what = f"one of the steps {since} to {found.first} brought it in"
+    return _in_range(recording, found.first, since, what if since else f"{what}, or the input had it")
 
 
 def last(recording: TextRecording, pattern: str | re.Pattern[str]) -> Step | None:
-    """Return the last step after which a pattern matches.
+    """Return the last step after which a pattern matches, 0 for the input; None for none.
 
     Where the dump does not decide which step took it out, the step has the verdict "unknown", and a note names them.
     """
     found = max(find(recording, pattern), key=lambda one: one.last, default=None)
-    if found is None or found.last == 0:
+    if found is None:
         return None
     if found.until is None:
         return recording.step(found.last)
@@ -349,7 +342,7 @@ def save_before(recording: TextRecording, step: Step, path: str | PathLike[str])
     if step.before_body is None or step.scope != "module":
         # The text of a pass on a loop is a part of a function, and the heading may not say of which.
         if step.language == "llvm" and (text or (step.kind == "loop" and not step.gap)):
-            whole = _llvm_program(recording, step.number - 1)
+            whole = _llvm_program(recording, max(step.number - 1, 0))
             lacks_type = not recording.has_types and unknown_type(whole)  # but the pass needs no types
             text = whole if whole and not lacks_type else _for_llvm_tools(text)
     is_whole = step.before_body is not None and step.unit.startswith("builtin.module")

@@ -408,15 +408,17 @@ def _read_stream(source: DumpSource, chosen: Format | None, every_pass: bool = F
     return recording
 
 
-# What is no dump, by the ending of its name or by its text: what it is, and what records its passes.
+# What is no dump, by the ending of its name or by its text: what it is, and what records its passes. The lines of an
+# IR are a program in a log as well; `import` and `#include` stand in many a message.
 _PROGRAMS = (
     ("LLVM IR", (".ll", ".bc"), r"^(?:; ModuleID = |define [^\n]*\{$|target triple = )", "opt -O2 {}"),
     ("Triton's IR", (".ttir", ".ttgir"), r"\btt\.func\b", "triton-opt ... {}"),
     ("MLIR", (".mlir", ".stablehlo"), r"^(?:builtin\.)?module\b[^\n]*\{$|^func\.func ", "mlir-opt --canonicalize {}"),
-    ("C or C++", (".c", ".cc", ".cpp", ".cxx"), r"^#include [<\"]", "clang -O2 -c {}"),
+    ("C or C++", (".c", ".cc", ".cpp", ".cxx"), r"\A#include [<\"]", "clang -O2 -c {}"),
     ("PTX", (".ptx",), r"^\.version \d", "recorders.triton.record(kernel, signature)"),
-    ("Python", (".py", ".ipynb"), r"^(?:import \w|from [\w.]+ import )", "recorders.torch.record(function, *inputs)"),
+    ("Python", (".py", ".ipynb"), r"\A(?:import \w|from [\w.]+ import )", "recorders.torch.record(function, *inputs)"),
 )
+_ABOVE = re.compile(r"(?:[ \t]*(?:(?:;|//|#[! ]|/\*|\*)[^\n]*)?\n)*")  # lines of comments above a program
 
 
 def _why_no_dump(name: str, head: str) -> list[str]:
@@ -429,17 +431,21 @@ def _why_no_dump(name: str, head: str) -> list[str]:
         return ["it has bytes that are not of a text"]
     first = next(line.strip() for line in head.split("\n") if line.strip())
     notes = [f"its first line is: {first[:200]}"]  # perhaps the compiler says why it printed no dump
+    above = _ABOVE.match(head)
+    begin = above.end() if above is not None else 0
+    end = head.find("\n", begin)
     by_name = [one for one in _PROGRAMS if name.endswith(one[1])]
     for what, _, text, command in by_name or _PROGRAMS:
-        if by_name or re.search(text, head, re.MULTILINE):
-            call = command.format(name if by_name else "FILE")
-            is_python = call.startswith("recorders.")
-            how = (
-                f"`passlab.{call}`"
-                if is_python
-                else f"`passlab host record {call}`, or `passlab.hosts.record` in Python"
-            )
-            return [*notes, f"it is a program ({what}), not a dump; to record its passes: {how}"]
+        piece = re.compile(text, re.MULTILINE).search(head if by_name or not text.startswith(r"\A") else head[begin:])
+        if not (by_name or piece):
+            continue
+        call = command.format(name if by_name else "FILE")
+        how = f"`passlab host record {call}`, or `passlab.hosts.record` in Python"
+        how = f"`passlab.{call}`" if call.startswith("recorders.") else how
+        is_program = by_name or text.startswith(r"\A") or (piece is not None and piece.start() < max(end, 1))
+        line = 0 if piece is None else head.count("\n", 0, piece.start()) + 1
+        it_is = f"it is a program ({what}), not a dump" if is_program else f"a program ({what}) begins in line {line}"
+        return [*notes, f"{it_is}; to record its passes: {how}"]
     return notes
 
 

@@ -144,8 +144,25 @@ class TextRecording(Steps[Step]):
         return next((step for step in self.steps if step.verdict == "failed"), None)
 
     def children(self, step: Step) -> list[Step]:
-        """Return the steps directly inside another, where the dump has them."""
-        return [other for other in self.steps if other.parent == step.number]
+        """Return the steps directly inside another, where the dump has them; the input has none."""
+        return [other for other in self.steps if other.parent == step.number > 0]
+
+    def step(self, number: int) -> Step:
+        """Return the step of a number; negative ones count from the end, and 0 is the input, where the dump has it.
+
+        Raises `PassIndexError`.
+        """
+        if number == 0 and self._input_step is not None:
+            return self._input_step
+        return super().step(number)
+
+    @cached_property
+    def _input_step(self) -> Step | None:
+        if self.input_piece is None and not self.units_at(0):
+            return None
+        step = Step(0, "input", "", "input")
+        step.verdict, step.language, step.recording = "unchanged", self.language.name, self
+        return step
 
     # ------------------------------------------------------------ texts
     def number_of(self, step: Any) -> int:
@@ -167,6 +184,8 @@ class TextRecording(Steps[Step]):
     def before(self, step: Any) -> str:
         """Return the text before a step; empty where the dump does not have it."""
         at = self.step(self.number_of(step))
+        if at.number == 0:
+            return self.program(0)
         if at.before_body is not None:
             return at.before_body.text
         if at.verdict == "unchanged" and at.after_body is not None and len(at.names) > 1:
@@ -184,6 +203,8 @@ class TextRecording(Steps[Step]):
     def after(self, step: Any) -> str:
         """Return the text after a step, which is that before it where it changed nothing."""
         at = self.step(self.number_of(step))
+        if at.number == 0:
+            return self.program(0)
         if at.after_body is not None:
             return at.after_body.text
         if at.verdict in ("unchanged", "filtered", "ignored"):
@@ -291,7 +312,7 @@ class TextRecording(Steps[Step]):
                 else (self.unit_text(at, unit), self.unit_text(end, unit))
             )
         elif unit is not None:
-            texts = self.unit_text(at - 1, unit), self.unit_text(at, unit)
+            texts = self.unit_text(max(at - 1, 0), unit), self.unit_text(at, unit)
         else:
             texts = self._changed_texts(self.step(at))
         return diff_texts(*texts, reader.syntax, chosen, reader)
@@ -372,11 +393,17 @@ class TextRecording(Steps[Step]):
         return queries.find(self, pattern)
 
     def first(self, pattern: str | re.Pattern[str]) -> Step | None:
-        """Return the first step after which some text matches a regular expression; None for none, or for the input."""
+        """Return the first step after which some text matches a regular expression; None for none.
+
+        The input counts as a step: its number is 0.
+        """
         return queries.first(self, pattern)
 
     def last(self, pattern: str | re.Pattern[str]) -> Step | None:
-        """Return the last step after which some text matches; the step after it removed the last match."""
+        """Return the last step after which some text matches; the step after it removed the last match. None for none.
+
+        The input counts as a step: its number is 0.
+        """
         return queries.last(self, pattern)
 
     def operations(self, *names: str, changed_only: bool = True) -> Table:
@@ -460,6 +487,8 @@ class TextRecording(Steps[Step]):
 
     def _lacks_input(self, at: Step) -> str:
         """Return why the tool of a pass cannot read its input; empty if it can."""
+        if at.number == 0:
+            return "it is the input, and no pass"
         missing = ""
         if at.kind not in commands.NO_PASSES and self._is_on_machine_code(at):
             return commands.no_machine_command(at)

@@ -8,7 +8,7 @@ import pytest
 from passlab.dumps import read, read_text
 from passlab.errors import DumpError
 from passlab.recorders.protocol import HostRecorder
-from tests.dumps import corpus
+from tests.dumps import corpus, writer
 
 MODULE = "; ModuleID = 'm'\ndefine i32 @f() {{\n  {}\n}}\n\ndefine i32 @g() {{\n  {}\n}}\n"
 
@@ -46,6 +46,53 @@ def test_the_last_step_with_a_text_says_from_when_on_it_may_be_gone():
     found = read_text(text).last("ret i32 1")
     assert (found.number, found.verdict) == (3, "unknown")
     assert found.note == "one of the steps 3 to 4 took it out"
+
+
+def exact_makers(recording):
+    """The numbers of the steps that blame names without doubt, each with the unit."""
+    return {(one.step, name) for name in recording.units for one in recording.blame(name).origins if one.is_exact}
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("mode", ["after", "module", "both", "before"])
+@pytest.mark.parametrize("dump", [writer.llvm_dump, writer.mlir_dump])
+def test_blame_names_only_passes_that_changed_the_function(dump, mode, seed):
+    if mode == "before" and dump is writer.mlir_dump:
+        return
+    steps = writer.run(seed)
+    for number, name in exact_makers(read(dump(steps, mode).encode())):
+        function = name.rpartition("@")[2]
+        if function in steps[0][2].functions and number:
+            _, _, before, after, _ = steps[number - 1]
+            assert before.functions[function] != after.functions[function]
+
+
+@pytest.mark.parametrize("name", [name for name in corpus.STREAMS if name != "llvm22-dot-changed-diff"])
+def test_blame_of_a_compiler_names_only_passes_that_changed_something(name):
+    truth = [step["changed"] for step in corpus.expected(name)]
+    assert all(truth[number - 1] is not False for number, _ in exact_makers(read(corpus.stream(name))) if number)
+
+
+@pytest.mark.parametrize("name", corpus.STREAMS)
+def test_the_input_counts_as_a_step_where_the_dump_has_it(name):
+    recording = read(corpus.stream(name))
+    line = max(recording.program(1).split("\n"), key=len)
+    found = recording.first(re.escape(line.strip()))
+    if recording.units_at(0):
+        assert (found.number, found.after, found.before) == (0, recording.program(0), recording.program(0))
+        assert found is recording[0]
+        assert [found.diff().counts["added"], found.command, recording.children(found)] == [0, "", []]
+        assert recording.no_command(found) == "it is the input, and no pass"
+    else:
+        assert (found.number, found.range, found.verdict) == (1, (0, 1), "unknown")
+        assert found.note == "one of the steps 0 to 1 brought it in, or the input had it"
+
+
+def test_what_the_first_pass_took_out_was_last_in_the_input():
+    begin = after("BPass", "f", "ret i32 7", "ret i32 1").replace("After", "Before")
+    recording = read_text(begin + after("BPass", "f", "ret i32 2", "ret i32 1"))
+    assert recording.last("ret i32 7").number == recording.first("ret i32 7").number == 0
+    assert recording.last("ret i32 8") is recording.first("ret i32 8") is None
 
 
 def test_what_ran_between_two_pipelines_of_xla_is_no_work_of_the_second(tmp_path):

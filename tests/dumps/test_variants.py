@@ -242,7 +242,7 @@ def test_a_pass_of_tvm_that_ran_on_a_program_of_its_own_changed_nothing_of_this_
     recording = read(text.encode())
     assert [step.verdict for step in recording.steps][1:] == ["unknown", "unchanged", "changed"]
     assert "another program" in recording[2].note
-    assert [str(origin) for origin in recording.blame(step=3).origins] == ["1"] * len(recording.blame(step=3))
+    assert [str(origin) for origin in recording.blame(step=3).origins] == ["input-1"] * len(recording.blame(step=3))
 
 
 # ---------------------------------------------------------------- torch
@@ -489,6 +489,13 @@ def test_two_texts_without_a_program_prove_nothing():
         ("x.ptx", "//\n.version 8.0\n", "`passlab.recorders.triton.record(kernel, signature)`"),
         ("x.py", "print(1)\n", "`passlab.recorders.torch.record(function, *inputs)`"),
         ("x.txt", "\n \n", "standard error: `2> dump.txt`"),
+        ("out.txt", "// RUN: x\n\nmodule {\n}\n", "is a program (MLIR), not a dump; to record its passes: `passlab"),
+        (
+            "log",
+            "warning: unused\nmodule {\n}\nnote: above\n",
+            "program (MLIR) begins in line 2; to record its passes",
+        ),
+        ("log", "[1/2] cc\nx.c:3: warning\ndefine i32 @f() {\n}\n", "program (LLVM IR) begins in line 3"),
     ],
 )
 def test_a_program_is_no_dump_and_what_records_it_is_said(name, text, advice, tmp_path, capsys):
@@ -498,6 +505,13 @@ def test_a_program_is_no_dump_and_what_records_it_is_said(name, text, advice, tm
     assert any(advice in note for note in recording.notes), recording.notes
     main(["dump", str(tmp_path / name)])
     assert advice in capsys.readouterr().out.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    "text", ["[1/3] cc x.o\nTraceback:\nimport torch\n", "In file included from x.c:3:\n#include <foo.h>\n"]
+)
+def test_a_message_that_cites_a_line_of_a_program_is_none(text):
+    assert read(text.encode()).notes == [f"its first line is: {text.partition(chr(10))[0]}"]
 
 
 # ---------------------------------------------------------------- legacy passes of AMD's back end

@@ -453,7 +453,9 @@ export class DumpStep {
             ? "input"
             : exact
               ? `${step} ${this.data.steps[step - 1] ? this.data.steps[step - 1][NAME] : ""}`
-              : `${since}-${step}`;
+              : since
+                ? `${since}-${step}`
+                : `input-${step}`;
         const origin = el(
           "span",
           `pl-blame pl-dump-blame pl-blame-${step % 6}${name === last ? " pl-repeated" : ""}`,
@@ -464,7 +466,9 @@ export class DumpStep {
             ? "from the input"
             : exact
               ? `created by step ${name}`
-              : `created between step ${since} and ${step}`;
+              : since
+                ? `created between step ${since} and ${step}`
+                : `from the input, or created by a step up to ${step}`;
         if (step) origin.dataset.origin = String(step);
         last = name;
         row.append(origin);
