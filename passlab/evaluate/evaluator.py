@@ -76,6 +76,21 @@ CALLABLES = (Closure, Constructor, Op)  # the functions among values
 Schedules = WeakKeyDictionary[Function, Schedule]  # evaluators of one program may share one
 
 
+class Return:
+    """A task that is not a node: give the value of a function's body to the call that waits for it."""
+
+    __slots__ = ("body", "call", "caller", "span")
+
+    def __init__(self, call: Call, caller: Activation, body: Expr) -> None:
+        self.call = call
+        self.caller = caller
+        self.body = body
+        self.span = call.span
+
+
+Task = Expr | Return
+
+
 class Activation:
     """One call of a function: the values of its nodes. `outer` is the activation that created its closure.
 
@@ -103,6 +118,9 @@ class Activation:
         while act.function is not owner and act.outer is not None:
             act = act.outer
         return act
+
+
+Waits = list[tuple[Task, Activation]]  # the tasks that a step waits for, each with the activation that owns it
 
 
 class Evaluator:
@@ -233,21 +251,7 @@ def _wrong_count(function: Function, args: Sequence[Any]) -> str:
 
 
 # ---------------------------------------------------------------- one step per kind of node
-class Return:
-    """A task that is not a node: give the value of a function's body to the call that waits for it."""
-
-    __slots__ = ("body", "call", "caller", "span")
-
-    def __init__(self, call: Call, caller: Activation, body: Expr) -> None:
-        self.call = call
-        self.caller = caller
-        self.body = body
-        self.span = call.span
-
-
 # A step returns the tasks it waits for; when there are none, it has put the node's value into `act.values`.
-Task = Expr | Return
-Waits = list[tuple[Task, Activation]]
 _DONE: Waits = []  # shared by all steps and never changed
 
 

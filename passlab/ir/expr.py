@@ -475,6 +475,9 @@ class Call(Expr):
         return type(self)(**values)
 
 
+NO_ATTRS = DictAttrs()  # of nearly all functions: one object, found equal without a comparison
+
+
 class Function(Expr):
     """A function literal or global function.
 
@@ -541,9 +544,6 @@ class Function(Expr):
     def is_primitive(self) -> bool:
         """Whether this is a fused kernel, opaque to most passes."""
         return bool(self.attrs.get("Primitive", 0))
-
-
-NO_ATTRS = DictAttrs()  # of nearly all functions: one object, found equal without a comparison
 
 
 class Let(Expr):

@@ -83,6 +83,25 @@ def test_a_chapter_says_what_it_raises(file: str) -> None:
     assert not silent(ast.parse((ROOT / "passlab" / file).read_text()))
 
 
+def used_before(tree: ast.Module) -> list[str]:
+    """The constants that stand below what uses them, though they need nothing of the file, as a table of functions does."""
+    own = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    results = []
+    for node in tree.body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+            if own.isdisjoint(part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)):
+                results += sorted({use.id for use in uses if use.id in names and use.lineno < node.lineno})
+    return results
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_chapter_has_constants_before_their_use(file: str) -> None:
+    assert not used_before(ast.parse((ROOT / "passlab" / file).read_text()))
+
+
 def test_a_chapter_imports_no_later_one() -> None:
     for number, file in enumerate(FILES):
         tree = ast.parse((ROOT / "passlab" / file).read_text())

@@ -44,7 +44,7 @@ from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
-_CLOSED = ("Primitive", "Compiler", "Composite")
+_NAME = "common subexpression"  # the name of the rewrite of each redirected use
 
 
 @standard_pass(opt_level=3, required=("InferType",), contract=EXACT)
@@ -76,9 +76,10 @@ class EliminateCommonSubexpr(FunctionPass):
         return _merge(func, {node: twin for node, twin in twins.items() if may_rewrite(_NAME)})
 
 
+_KEYED = frozenset((Call, TupleGetItem, Tuple, Constant))  # nodes that may equal others
+_MERGED = (Call, TupleGetItem)
 # Each use has its own mark, or regions would merge; each storage is memory of its own.
 _NEVER_MERGED = (BEGIN, END, "memory.alloc_storage")
-_NAME = "common subexpression"  # the name of the rewrite of each redirected use
 
 
 def _value_numbers(
@@ -111,10 +112,6 @@ def _value_numbers(
     return number, groups
 
 
-_KEYED = frozenset((Call, TupleGetItem, Tuple, Constant))  # nodes that may equal others
-_MERGED = (Call, TupleGetItem)
-
-
 def _key(node: Expr, number: dict[Expr, int], fskip: Callable[[Expr], bool] | None) -> Hashable:
     """Return the key that equal nodes share, or None for a node that is equal only to itself."""
     if type(node) is Call:
@@ -132,6 +129,8 @@ def _key(node: Expr, number: dict[Expr, int], fskip: Callable[[Expr], bool] | No
         return ("scalar", data.dtype, data.tobytes())
     return None
 
+
+_CLOSED = ("Primitive", "Compiler", "Composite")  # functions that are compiled as a whole
 
 # The closed function around a node, or None, and the number of the node: inside and outside of it, equal calls differ.
 _AvailableKey = tuple[Expr | None, int]
