@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 
 from passlab.arguments import check_seed
 from passlab.errors import Diagnostic, RunError, did_you_mean
-from passlab.evaluate.values import Value
 from passlab.ir.expr import Function, Var
 from passlab.ir.types import IncompleteType, TensorType, Type, fold_tuple
 from passlab.op.dtypes import Array, array_dtype
@@ -31,10 +31,11 @@ def random_arguments(
     for name in shapes.keys() - {*names}:
         hint = did_you_mean(name, names) or f"the parameters are {', '.join(names)}"
         raise RunError(Diagnostic(f"there is no parameter `{name}`", hint=hint))
-    return [
-        _random(_with_shape(p, shapes.get(p.name_hint)), p.name_hint, np.random.default_rng((seed, i)), hint)
-        for i, p in enumerate(function.params)
-    ]
+    values = []
+    for number, param in enumerate(function.params):
+        draw = partial(_random_tensor, name=param.name_hint, rng=np.random.default_rng((seed, number)), hint=hint)
+        values.append(fold_tuple(_with_shape(param, shapes.get(param.name_hint)), draw, tuple))
+    return values
 
 
 def _with_shape(param: Var, shape: Sequence[int] | None) -> Type:
@@ -47,10 +48,6 @@ def _with_shape(param: Var, shape: Sequence[int] | None) -> Type:
         raise RunError(Diagnostic(f"%{param.name_hint} has another shape", expected=str(ty), found=str(tuple(shape))))
     assert isinstance(ty, TensorType)
     return TensorType(tuple(shape), ty.dtype)
-
-
-def _random(ty: Type, name: str, rng: np.random.Generator, hint: str | None) -> Value:
-    return fold_tuple(ty, lambda part: _random_tensor(part, name, rng, hint), tuple)
 
 
 def _random_tensor(ty: Type, name: str, rng: np.random.Generator, hint: str | None) -> Array:

@@ -117,7 +117,7 @@ class Runs:
                 try:
                     inputs = draw(values, size, below, self._seed)
                     if zeros_end_it:
-                        inputs = {name: _without_zeros(array) for name, array in inputs.items()}
+                        inputs = {n: np.maximum(a, 1) if a.dtype.kind in "iu" else a for n, a in inputs.items()}
                     run = runner(self.model, is_empty=True) if size == 0 else self._run
                     results = run(inputs)
                 except Exception as error:  # noqa: BLE001 - the model refuses these inputs, in errors of any class
@@ -142,10 +142,6 @@ def _ends_the_process(graph: Any, operators: tuple[str, ...]) -> bool:
         if any(node.domain or node.op_type in operators for node in nodes):
             return True
     return False
-
-
-def _without_zeros(array: Array) -> Array:
-    return np.maximum(array, 1) if array.dtype.kind in "iu" else array
 
 
 def draw(values: list[Any], size: Any, below: int, seed: int) -> dict[str, Array]:

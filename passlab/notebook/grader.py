@@ -10,7 +10,6 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -32,7 +31,9 @@ def main(arguments: list[str]) -> int:
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8-sig"))["cells"]  # editors of Windows write a mark
         sources = [
-            (_source(cell), cell.get("metadata", {}).get("tags", [])) for cell in cells if cell["cell_type"] == "code"
+            ("".join(cell["source"]), cell.get("metadata", {}).get("tags", []))
+            for cell in cells
+            if cell["cell_type"] == "code"
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         why = f"it has no {error.args[0]!r}" if isinstance(error, KeyError) else str(error)
@@ -74,10 +75,6 @@ def _outcome(check: Lesson, number: int, ended: str) -> tuple[str, float, str]:
     if verdict.passed is None:
         return ended or "empty", 0.0, str(verdict)
     return ("right" if verdict else "wrong"), verdict.score, str(verdict)
-
-
-def _source(cell: dict[str, Any]) -> str:
-    return "".join(cell["source"])
 
 
 def _limit_memory(size: int) -> None:

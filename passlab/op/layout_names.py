@@ -188,7 +188,7 @@ def forward_shape(conversion: Conversion, shape: Sequence[Dim], what: str, argum
         raise RelationError(
             Diagnostic(
                 f"{what} has {len(shape)} dimensions and its layout {conversion.source.name} has {len(parts)}",
-                found=f"shape {_text(shape)}",
+                found=f"shape ({', '.join(map(str, shape))})",
             ),
             argument,
         )
@@ -233,7 +233,3 @@ def layout_axes(layout: str, shape: Sequence[Any], rank: int, name: str) -> tupl
             Diagnostic(f"{name}: data has {len(shape)} dimensions and its layout {layout} has {len(parsed.parts)}"), 0
         )
     return axes
-
-
-def _text(shape: Sequence[Dim]) -> str:
-    return f"({', '.join(map(str, shape))})"

@@ -49,12 +49,10 @@ class ProfileView(View):
         else:
             yield Sentence("nothing was run", "muted")
         if self.report.memory:
-            yield Sentence(self._memory_summary(), "muted")
+            peak, allocated = self.report.peak_bytes, self.report.allocated_bytes
+            yield Sentence(f"at most {peak:,} bytes alive at once, of {allocated:,} allocated", "muted")
             memory, events = self.report.memory, len(self.report.calls)
             yield HtmlOnly(Drawing(lambda: _memory_drawing(memory, events), "memory over time"))
-
-    def _memory_summary(self) -> str:
-        return f"at most {self.report.peak_bytes:,} bytes alive at once, of {self.report.allocated_bytes:,} allocated"
 
     def data(self) -> dict[str, Any]:
         rows = [

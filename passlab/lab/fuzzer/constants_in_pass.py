@@ -73,7 +73,8 @@ def _values(pass_: Pass) -> Iterator[Any]:
             worklist += value.passes
         elif isinstance(value, Pass):
             own = getattr(value, "_user_object", value)
-            worklist += [m for _, m in inspect.getmembers(type(own), inspect.isfunction) if _is_users(m)]
+            methods = inspect.getmembers(type(own), inspect.isfunction)
+            worklist += [method for _, method in methods if method.__module__ != Pass.__module__]  # the user's own
             worklist += [getattr(value, "pass_func", None), *vars(own).values()]
         elif inspect.ismethod(value):
             worklist.append(value.__func__)
@@ -103,8 +104,3 @@ def _is_own(value: Any, user: FunctionType) -> bool:
 
 def _package(function: FunctionType) -> str:
     return (function.__module__ or "").partition(".")[0]
-
-
-def _is_users(function: Any) -> bool:
-    """Whether a method is defined outside of the base class of all passes."""
-    return bool(function.__module__ != Pass.__module__)

@@ -89,11 +89,6 @@ from passlab.transform.declare import EXACT, standard_pass
 ELEMWISE, BROADCAST, INJECTIVE, COMM_REDUCE, ANCHOR, TUPLE, OPAQUE = (int(p) for p in OpPattern)
 EPILOGUES, INJECTIVES, TUPLE_FIELDS = PHASES = range(3)
 _SIMPLE_DTYPES = frozenset(map(np.dtype, ("int32", "int64", "float32", "float64", "bool")))
-KERNEL = DictAttrs({"Primitive": 1})
-RESHAPE = DictAttrs({"Primitive": 1, "relay.reshape_only": 1})
-NO_KERNEL = DictAttrs({"Primitive": 0})
-_ATOMS = frozenset(LEAVES)
-_NAMES = tuple([f"p{i}" for i in range(32)])  # of parameters: most kernels have few
 
 
 @standard_pass(opt_level=0, required=("InferType",), contract=EXACT)
@@ -260,6 +255,7 @@ class FusionGroups:
         return top
 
     def _run(self, phase: int) -> None:
+        """Carry out one phase: from the first node to the last, each towards its sink."""
         dominator = self._tree.parent
         for node in self._candidates:
             sink = dominator[node]
@@ -293,6 +289,7 @@ class FusionGroups:
         return between if total <= self._max else None
 
     def _try_fuse(self, node: int, sink: int, phase: int, between: list[int]) -> None:
+        """Fuse a node into the group of its sink, with the groups in between, if the phase permits it."""
         # Both are asked: the relation is about the edges of the graph, the path about the groups so far, which an
         # earlier merge may have made more restrictive. No rule begins at a reduction: as in TVM, its users are
         # other kernels.
@@ -327,6 +324,7 @@ class FusionGroups:
             self._join(self.root(node), self.root(sink))
 
     def _join(self, child: int, parent: int) -> None:
+        """Merge two groups, each given by its last node."""
         if child == parent:
             return
         # Not the smaller under the larger, as union-find usually does: the root must be the last node.
@@ -336,6 +334,14 @@ class FusionGroups:
         if self._anchored[child]:
             self._anchored[parent] = True
             self._kind[parent] = max(self._kind[child], self._kind[parent])
+
+
+# ---------------------------------------------------------------- from groups to functions
+KERNEL = DictAttrs({"Primitive": 1})
+RESHAPE = DictAttrs({"Primitive": 1, "relay.reshape_only": 1})
+NO_KERNEL = DictAttrs({"Primitive": 0})
+_ATOMS = frozenset(LEAVES)
+_NAMES = tuple([f"p{i}" for i in range(32)])  # of parameters: most kernels have few
 
 
 def _is_fused(node: Expr) -> bool:
@@ -405,12 +411,15 @@ class _Fuser:
         return result_of(func, self.result)
 
     def _now(self, expr: Expr) -> Expr:
+        """Return what stands for a node so far."""
         return self.result.get(expr, expr)
 
     def _root(self, expr: Expr) -> int:
+        """Return the last node of the group of a node."""
         return self.groups.root(self.graph.index[expr])
 
     def _node(self, node: Expr) -> Expr:
+        """Return what stands for a node: the last node of a group becomes a call of its kernel, others move inside."""
         if is_op_call(node) and node.op.spec.computes:
             return self._now(node.args[0]) if node.op.name == "annotation.stop_fusion" else self._call(node)
         if type(node) is Tuple:
@@ -454,6 +463,7 @@ class _Fuser:
         return self._call_of_kernel(node, inner, kernel) if alone else inner
 
     def _kernel(self, root: int) -> _KernelBuilder:
+        """Return the kernel under construction for a group."""
         kernel = self.kernels.get(root)
         if kernel is None:
             kernel = self.kernels[root] = _KernelBuilder()
@@ -473,6 +483,7 @@ class _Fuser:
         return tuple(inside)
 
     def _call_of_kernel(self, node: Expr, body: Expr, kernel: _KernelBuilder) -> Expr:
+        """Return the call of a finished kernel: `node` is the last of its group, `body` the same inside the kernel."""
         attrs = (RESHAPE if kernel.reshapes else KERNEL) if kernel.calls else NO_KERNEL
         args = self._in_order(kernel, body)
         params = tuple(map(kernel.params.__getitem__, args))

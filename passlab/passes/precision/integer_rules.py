@@ -203,7 +203,9 @@ def _clamp(call: OpCall, region: QuantizedRegion) -> IntegerForm:
         arg, source = converted(arg, source, region.target()), region.target()
     scale, zero = fold(source.scale), fold(source.zero_point)
     if type(scale) is Constant and type(zero) is Constant and scale.data.size == zero.data.size == 1:
-        low, high = (_nearest(b / float(scale.data) + int(zero.data)) for b in (attrs.a_min, attrs.a_max))
+        # The bounds are rounded to the nearest step, as quantizing does (Relay truncates).
+        steps = [bound / float(scale.data) + int(zero.data) for bound in (attrs.a_min, attrs.a_max)]
+        low, high = (math.floor(step + 0.5) for step in steps)
         return make("clip", arg, a_min=low, a_max=high), source
     bounds = []
     for bound in (attrs.a_min, attrs.a_max):
@@ -221,11 +223,6 @@ def _bounds_are_exact(attrs: Any, source: QuantParams) -> bool:
     ends = np.iinfo(source.dtype)
     low, high = max(steps[0], ends.min), min(steps[1], ends.max)
     return bool(low <= ends.max and high >= ends.min) and is_whole(np.array([low, high]))
-
-
-def _nearest(value: float) -> int:
-    """Round to the nearest whole number, as quantizing does (Relay truncates)."""
-    return math.floor(value + 0.5)
 
 
 def _pad(call: OpCall, region: QuantizedRegion) -> IntegerForm:

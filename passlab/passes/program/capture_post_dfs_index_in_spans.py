@@ -33,8 +33,8 @@ class CapturePostDfsIndexInSpans(FunctionPass):
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         order = post_order(func)
-        parent = _post_dominators(order)
-        spans = {node: _span(number, parent[number]) for number, node in enumerate(order)}
+        numbered = enumerate(zip(order, _post_dominators(order), strict=True))
+        spans = {node: Position("index", at, at, dominator, dominator) for at, (node, dominator) in numbered}
 
         def position(pre: Expr, post: Expr) -> Expr:
             if isinstance(pre, SHARED) or (post is pre and pre.span == spans[pre]):
@@ -68,7 +68,3 @@ def _parts(node: Expr) -> tuple[Expr, ...]:
     if isinstance(node, Match):
         return (node.data, *(clause.rhs for clause in node.clauses))
     return CHILDREN[type(node)](node)
-
-
-def _span(number: int, dominator: int) -> Position:
-    return Position("index", number, number, dominator, dominator)

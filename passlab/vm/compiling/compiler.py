@@ -126,12 +126,9 @@ def optimize(
     """
     with compiling():
         mod = operators_called(inlined(reachable(as_module(mod), entry)))
-        return pipeline(target)(_without_lifetimes(bind_params(mod, params, entry)))
-
-
-def _without_lifetimes(mod: IRModule) -> IRModule:
-    """Return the module without the kills of ManifestLifetimes, which runs again as the last pass."""
-    return mod.with_functions({name: without_kills(f) for name, f in mod.items()})
+        bound = bind_params(mod, params, entry)
+        # Without the kills of ManifestLifetimes, which runs again as the last pass.
+        return pipeline(target)(bound.with_functions({name: without_kills(f) for name, f in bound.items()}))
 
 
 def as_module(program: Any) -> IRModule:

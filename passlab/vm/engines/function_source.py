@@ -248,7 +248,7 @@ class FunctionBlocks:
 
 
 DEEPEST = 12  # nested branches; deeper blocks become labels
-TAIL = 12  # instructions: the longest end of a function that is duplicated instead of becoming a label
+LONGEST_END = 12  # instructions: the longest end of a function that is duplicated instead of becoming a label
 
 
 class NextCall:
@@ -350,7 +350,7 @@ class FunctionSource(Emitter):
 
     def _ends_soon(self, start: int) -> bool:
         """Whether the function returns from here after a few moves and kills: such an end is duplicated."""
-        for pc in range(start, min(start + TAIL, len(self.instructions))):
+        for pc in range(start, min(start + LONGEST_END, len(self.instructions))):
             opcode = self.instructions[pc].opcode
             if self.instructions[pc].spec.flow is Flow.RETURN:
                 return True

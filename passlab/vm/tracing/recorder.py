@@ -382,8 +382,9 @@ class TracingMachine(Machine):
             last.bytes = self._bytes + EVENT_BYTES * events
             log.kept += last.bytes
         below = log.segments[-1].top if log.segments else None
+        saved = self._height if log.segments else 0
         # Frames below `_lowest` are as they were, so the new checkpoint shares them with the last one.
-        for _ in range(self._saved_height() - max(self._lowest, 0)):
+        for _ in range(saved - max(self._lowest, 0)):
             assert below is not None
             below = below.below
         for number, frame in zip(self._numbers[self._lowest :], self.frames[self._lowest :], strict=True):
@@ -395,9 +396,6 @@ class TracingMachine(Machine):
         self._lowest = len(self.frames) - 1
         self._bytes = 0
         self._mark = min(len(log) + self.spacing, self._limit or self.spacing)
-
-    def _saved_height(self) -> int:
-        return self._height if self.log.segments else 0
 
 
 def _traced_step(flow: int, work: Any, operands: Operands, instruction: Instruction) -> tuple[int, Any, Operands, Any]:
