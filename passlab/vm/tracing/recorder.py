@@ -74,6 +74,7 @@ class TracingMachine(Machine):
         self._numbers: list[int] = []  # of the frames on the stack
         self._unwritten: set[int] = set()
         self._lowest = 0  # frames below this one have not run since the last checkpoint
+        self._height = 0  # the number of frames at the last checkpoint
         self._limit = 0  # the length of the log at which recording stops
         self._mark = 0  # the length of the log at which the next segment begins; 0: as soon as possible
         self._bytes = 0  # of the objects in the last segment
@@ -382,9 +383,8 @@ class TracingMachine(Machine):
             last.bytes = self._bytes + EVENT_BYTES * events
             log.kept += last.bytes
         below = log.segments[-1].top if log.segments else None
-        saved = self._height if log.segments else 0
         # Frames below `_lowest` are as they were, so the new checkpoint shares them with the last one.
-        for _ in range(saved - max(self._lowest, 0)):
+        for _ in range(self._height - max(self._lowest, 0)):
             assert below is not None
             below = below.below
         for number, frame in zip(self._numbers[self._lowest :], self.frames[self._lowest :], strict=True):
