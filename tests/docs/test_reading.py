@@ -6,6 +6,8 @@ import ast
 import doctest
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,33 @@ from tests.docs.test_docstring_examples import IMPORTS
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PAGE = (ROOT / "docs/develop/reading.md").read_text()
-CHAPTERS = [
-    [cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if re.match(r"\| \d", line)
-]
+LIST, _, BREAKS = (ROOT / "docs/develop/reading.md").read_text().partition("## Twelve lines to break")
+
+
+def rows(page: str) -> list[list[str]]:
+    """The rows of a table that begin with a number, as cells."""
+    lines = [line for line in page.splitlines() if re.match(r"\| \d", line)]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+CHAPTERS = rows(LIST)
 FILES = [chapter[1].strip("`") for chapter in CHAPTERS]
+# Runs the examples of a module, of which one line is changed: what was imported before has the module itself.
+BROKEN = """
+import doctest, importlib, importlib.abc, importlib.machinery, importlib.util, sys
+name, path, old, new, imports = sys.argv[1:]
+class Broken(importlib.machinery.SourceFileLoader):
+    def get_code(self, _):
+        return compile(self.get_data(path).decode().replace(old, new), path, "exec", dont_inherit=True)
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, wanted, *_):
+        return importlib.util.spec_from_file_location(name, path, loader=Broken(name, path)) if wanted == name else None
+sys.meta_path.insert(0, Finder())
+space = {}
+exec(imports, space)
+failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS, extraglobs=space)
+sys.exit(3 if failed else 0)
+"""
 
 
 def module_of(file: str) -> str:
@@ -37,6 +61,18 @@ def test_a_chapter_has_examples_that_run(file: str) -> None:
     failed, tried = doctest.testmod(module, optionflags=doctest.ELLIPSIS, extraglobs=space)
     assert tried >= 3
     assert not failed
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_the_examples_of_a_chapter_see_its_broken_line(file: str) -> None:
+    number, old, new, question = rows(BREAKS)[FILES.index(file)]
+    path = ROOT / "passlab" / file
+    old, new = old.strip("`"), new.strip("`")
+    assert number == str(FILES.index(file) + 1)
+    assert path.read_text().count(old) == 1
+    assert question.endswith("?")
+    command = [sys.executable, "-c", BROKEN, module_of(file), str(path), old, new, IMPORTS]
+    assert subprocess.run(command, check=False, cwd=ROOT, stdout=subprocess.DEVNULL, timeout=100).returncode == 3
 
 
 @pytest.mark.parametrize("file", FILES)
