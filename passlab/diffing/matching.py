@@ -9,7 +9,7 @@ The first two steps pair unchanged nodes, the others changed ones.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -133,6 +133,7 @@ class Matching:
                         numbers.outside(node, partner_of.get(value, value))
         numbers.read(self.before if self.window is None else (), self.orders[0], self.sources[0])
         numbers.read(self.after if self.window is None else (), self.orders[1], self.sources[1])
+        numbers.forget_keys()
         return numbers
 
     @cached_property
@@ -142,7 +143,7 @@ class Matching:
         Nodes that are the same but for what they depend on (the state of a reference, the call of a function) are told
         apart by their order alone, so they are left out.
         """
-        if self.equal:
+        if self.equal or not self.numbers.effects:
             return set(self.same)
         number_of, effects = self.numbers.of, self.numbers.effects
         counts = [Counter(number_of[n] for n in side if number_of.get(n) in effects) for side in (self.old, self.new)]
@@ -202,23 +203,24 @@ class Matching:
 
     def _pair_same_values(self) -> None:
         numbers = self.numbers
-        # Several nodes may compute one value: queues pair them in program order.
-        waiting: defaultdict[int, deque[Expr]] = defaultdict(deque)
-        for node in self.old:
+        # Several nodes may compute one value. They are paired in program order: each stack has its first node on top.
+        # (An empty deque takes 760 bytes, and most values are computed once.)
+        waiting: defaultdict[int, list[Expr]] = defaultdict(list)
+        for node in reversed(self.old):
             if node not in self.forward:
                 waiting[numbers.of[node]].append(node)
         for node in self.new:
-            if node not in self.backward and (queue := waiting.get(numbers.of[node])):
-                self._pair(queue.popleft(), node)
+            if node not in self.backward and (stack := waiting.get(numbers.of[node])):
+                self._pair(stack.pop(), node)
                 self.same.add(node)
 
     def _pair_by_operands(self) -> None:
         """Pair nodes of one label where an operand, in the same position, is paired already."""
         source_old, source_new = self.sources
-        # An old node waits in one queue for each operand, so that one unchanged operand suffices to find it.
-        waiting: defaultdict[tuple[Any, ...], deque[Expr]] = defaultdict(deque)
+        # An old node waits on one stack for each operand, so that one unchanged operand suffices to find it.
+        waiting: defaultdict[tuple[Any, ...], list[Expr]] = defaultdict(list)
         number_of, partner_of = self.numbers.of.get, self.backward.get
-        for node in self.old:
+        for node in reversed(self.old):
             if node not in self.forward:
                 label = _label(node)
                 for position, operand in enumerate(_operands(node, source_old)):
@@ -231,22 +233,22 @@ class Matching:
             for position, operand in enumerate(_operands(node, source_new)):
                 # A free variable has the same number on both sides, any other operand an old partner or none.
                 key = number_of(operand) if type(operand) is Var else partner_of(operand, operand)
-                queue = waiting.get((label, position, key))
-                while queue and queue[0] in self.forward:  # paired since, through another operand
-                    queue.popleft()
-                if queue:
-                    self._pair(queue.popleft(), node)
+                stack = waiting.get((label, position, key))
+                while stack and stack[-1] in self.forward:  # paired since, through another operand
+                    stack.pop()
+                if stack:
+                    self._pair(stack.pop(), node)
                     break
 
     def _pair_by_label(self) -> None:
-        waiting: defaultdict[tuple[Any, ...], deque[Expr]] = defaultdict(deque)
-        for node in self.old:
+        waiting: defaultdict[tuple[Any, ...], list[Expr]] = defaultdict(list)
+        for node in reversed(self.old):
             # Any two constants of one shape would match here, which explains nothing.
             if node not in self.forward and not isinstance(node, (Constant, Tuple)):
                 waiting[(_label(node), node.checked_type_)].append(node)
         for node in self.new:
-            if node not in self.backward and (queue := waiting.get((_label(node), node.checked_type_))):
-                self._pair(queue.popleft(), node)
+            if node not in self.backward and (stack := waiting.get((_label(node), node.checked_type_))):
+                self._pair(stack.pop(), node)
 
 
 def _operation(node: Expr) -> object:
@@ -362,6 +364,10 @@ class ValueNumbers:
     def outside(self, node: Expr, partner: Expr) -> None:
         """Number a node whose operands are not compared, as its partner."""
         self.of[node] = self._number("outside", partner)
+
+    def forget_keys(self) -> None:
+        """Free what reading more programs would need: most of the memory."""
+        self._table = {}
 
     def read(self, roots: Iterable[Expr], order: Iterable[Expr], source: dict[Expr, Expr]) -> None:
         """Number the nodes of some programs, given in post-order, with the sources of their carriers."""

@@ -9,7 +9,7 @@ without a span are matched with the nodes before the pass, as in a diff.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from passlab.arguments import checked
@@ -236,6 +236,7 @@ class Provenance:
             for function in diff(event.before, event.after).functions if event.replaced else ():
                 if function.before is function.after:
                     continue
+                function = replace(function, crossings=None)  # no circle: its tables are freed when the next one begins
                 kept, changed = function.partners()
                 matches.kept.update(kept)
                 matches.changed.update(changed)
