@@ -1,9 +1,31 @@
 """The templates of instructions filled in: the code that the three engines share to turn `ISA` into Python.
 
-An entry of the table has a Python template with operands in braces. An `Emitter` replaces these by text. Its subclasses
-decide the text of a register. It is an element of a list for single steps (`single_steps`), a local variable where a
-whole function is compiled (`function_source`), and a variable assigned once where a basic block is traced
-(`tracing.basic_blocks`). The text consists of numbers and of names from here: no name of a program enters it.
+How does one table serve engines that hold registers in different ways? An entry of the table has a Python template with
+operands in braces. An `Emitter` replaces these by text, and its subclasses decide what a register is. It is an element
+of a list for single steps (`single_steps`), a local variable where a whole function is compiled (`function_source`),
+and a variable assigned once where a basic block is traced (`tracing.basic_blocks`):
+
+    {dst} = ({fields:array})     alloc_data $3 tag(0) [$1,$2]
+
+    single steps                 r[dst_] = (array(r[fields_0]), array(r[fields_1]), )
+    a compiled function          r3 = (array(r1), array(r2), )
+
+    >>> import passlab
+    >>> class Local(Emitter):
+    ...     def read(self, register):
+    ...         return f"r{register}"
+    ...     target = read
+    >>> exe = passlab.vm.compile(passlab.parse("def @main(%t: (float32, int32)) { (%t.1, %t.0) }"))
+    >>> instructions = exe.functions[0].instructions
+    >>> for instruction in instructions[3:]:
+    ...     print(instruction, "-->", Local(Environment(exe)).code(instruction))
+    alloc_data $3 tag(0) [$1,$2] --> r3 = (array(r1), array(r2), )
+    kill_register $1 --> r1 = None
+    kill_register $2 --> r2 = None
+    ret $3 --> r3
+
+The text consists of numbers and of names from here: no name of a program enters it. What an instruction needs besides
+its operands, such as a constant or a kernel, is computed once and gets a name of its own (`constant`).
 """
 
 from __future__ import annotations
