@@ -1,8 +1,8 @@
 """Numbers for the nodes that views show, and links from a node of a recording to the node that it replaced.
 
 A node has one number for the whole process, so that a selection in one view is highlighted in all others. A line
-of a program selects its subject. A node that replaced another is linked to it by `lab.provenance`, also through nodes
-without a line; without a recorded rewrite, two lines that are side by side in the diff are linked.
+of a program selects its subject. A node that replaced another is linked to it by `lab.recordings.provenance`, also
+through nodes without a line; without a recorded rewrite, two lines that are side by side in the diff are linked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`EventRecorder`: the instrument that records a pipeline as a tree of events.
 
 It takes snapshots (which cost nothing, since programs are immutable), measures time and memory, and observes rewrites
-and logs. `lab.recording.Recorder`, which users know as `instrument.Recorder`, adds the queries.
+and logs. `lab.recordings.recording.Recorder`, which users know as `instrument.Recorder`, adds the queries.
 
 The file begins with arrays that a pass computed and replaced: a recording keeps what they are computed from instead of
 them.

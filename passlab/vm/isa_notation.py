@@ -21,7 +21,7 @@ engine replaces by its texts for registers (see `engines.templates`). In it
     {name}      the result of the entry's function of that name, on the `Environment` and the instruction
     {inputs}    the arguments of a kernel call without its last `outputs`, which are {results}
 
-and nothing else but Python and the names of `semantics.NAMES`.
+and nothing else but Python and the names of `engines.templates.NAMES`.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 
-from tests.architecture.sources import FunctionNode, Source, parse, python_sources
+from tests.architecture.sources import ROOT, FunctionNode, Source, parse, python_sources
 
 LESSONS = "course/lessons/"  # helpers of exercises are read with the exercise below them, which has a docstring
 
@@ -52,6 +53,32 @@ def test_what_a_module_says_of_others_is_there():
         own = set(re.findall(r"\w+", source.text.partition('"""')[2].partition('"""')[2]))
         lost += [f"{source.path} {name}" for name in sorted(quoted(source) - names - own - FOREIGN)]
     assert not lost, "a file or function was renamed or moved: name what there is now"
+
+
+# What module docstrings quote that begins as a package of passlab does, and is of TVM, an attribute or a file.
+ELSEWHERE = ("passes.html", "relay._transform", "relay.qnn.op", "relay.reshape_only")
+
+
+def is_there(path: str) -> bool:
+    """Whether a dotted name means a file or folder below `passlab/`, or a name of it."""
+    first, *rest = path.split(".")
+    at, value = ROOT / "passlab" / first, importlib.import_module(f"passlab.{first}")
+    for part in rest:
+        at /= part
+        if at.is_dir() or at.with_suffix(".py").exists():
+            value = importlib.import_module(".".join(at.relative_to(ROOT).parts))
+        elif (value := getattr(value, part, None)) is None:
+            return False
+    return True
+
+
+def test_what_a_module_says_of_other_packages_is_there():
+    lost = []
+    for source in python_sources("passlab"):
+        paths = re.findall(r"`(?:passlab\.)?([a-z_]\w*(?:\.\w+)+)`", ast.get_docstring(source.tree) or "")
+        inside = [one for one in paths if (ROOT / "passlab" / one.partition(".")[0]).is_dir()]
+        lost += [f"{source.path} {one}" for one in inside if not one.startswith(ELSEWHERE) and not is_there(one)]
+    assert not lost, "a file or name was renamed or moved: name what there is now"
 
 
 def test_the_rule_sees_public_names_only():

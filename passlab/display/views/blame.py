@@ -2,8 +2,8 @@
 
 A line from the input has no pass next to it, unless a pass created a constant in it, which has no line of its own.
 The first of successive lines of one pass shows its name, and all of them a bar; hovering shows the rule and the
-replaced node. The origins come from `lab.provenance`. The first view takes time linear in the recording, later ones in
-the program.
+replaced node. The origins come from `lab.recordings.provenance`. The first view takes time linear in the recording,
+later ones in the program.
 """
 
 from __future__ import annotations
