@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from passlab.frontend.model_node import ModelNode
 from passlab.ir.expr import Expr
 
@@ -77,6 +79,23 @@ def product(n: ModelNode, sizes: Sequence[Size]) -> Size:
     if result is None:
         return factor
     return result if factor == 1 else n("multiply", result, factor)
+
+
+def calculated(n: ModelNode, operator: str, a: Size, b: Size) -> Size:
+    """Return what an operator of integers makes of two sizes: an integer where both are known."""
+    result = n(operator, as_vector(n, [a]), as_vector(n, [b]))
+    value = n.value(result)
+    return result if value is None else int(value[0])
+
+
+def counted(n: ModelNode, count: Size, step: int = 1) -> Expr:
+    """Return the int64 vector 0, `step`, 2 * `step`, ... of `count` elements."""
+    if isinstance(count, int):
+        n.check_size(count)
+        return n.array(np.arange(count, dtype=np.int64) * step)
+    bounds = n.constant(0, "int64"), n.scalar(count), n.constant(1, "int64")
+    numbers = n("arange", *bounds, dtype="int64")
+    return numbers if step == 1 else n("multiply", numbers, step)
 
 
 def two_dimensions(n: ModelNode, x: Expr, axis: int) -> list[int] | Expr:

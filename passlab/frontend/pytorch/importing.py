@@ -194,9 +194,13 @@ def _display_path(file: str) -> str:
 def _type(value: Any, what: str) -> TensorMeta | None:
     if not hasattr(value, "dtype") or not hasattr(value, "shape"):
         return None
-    return TensorMeta(
-        _dtype(value.dtype, what), tuple(dim if isinstance(dim, int) else str(dim) for dim in value.shape)
-    )
+    return TensorMeta(_dtype(value.dtype, what), tuple(_dim(size) for size in value.shape))
+
+
+def _dim(size: Any) -> int | str:
+    """Return a dimension: its size, also where it was exported as open and the network fixes it, or its symbol."""
+    symbol = str(size)
+    return int(symbol) if symbol.isdecimal() else symbol
 
 
 def _result_type(value: Any) -> TensorMeta | None:

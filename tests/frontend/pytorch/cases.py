@@ -65,16 +65,21 @@ HEIGHT = torch.export.Dim("height", min=3, max=64)
 
 
 # ------------------------------------------------------------ storing
-def exported(name: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Return the ExportedProgram of a case, with its arguments."""
+def made(name: str) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]]:
+    """Return the model of a case, with its arguments."""
     torch.manual_seed(0)
     result, arguments, export = CASES[name]
     model = result().eval()
     for buffer in model.buffers():  # statistics that are no identity
         if buffer.is_floating_point() and buffer.dim() == 1:
             buffer.uniform_(0.5, 1.5)
-    args, export = arguments(), dict(export)
-    kwargs = {key: _argument(value) for key, value in export.pop("kwargs", {}).items()}
+    return model, arguments(), {key: _argument(value) for key, value in export.get("kwargs", {}).items()}
+
+
+def exported(name: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Return the ExportedProgram of a case, with its arguments."""
+    model, args, kwargs = made(name)
+    export = {key: value for key, value in CASES[name][2].items() if key != "kwargs"}
     return torch.export.export(model, args, kwargs, **export), args, kwargs
 
 

@@ -540,3 +540,28 @@ def open_heads(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     heads = x.view(x.shape[0], -1, 2, 4).transpose(1, 2)
     mixed = F.scaled_dot_product_attention(heads, heads, heads, is_causal=True).transpose(1, 2)
     return mixed.reshape(x.shape[0], x.shape[1], 8), x[0].repeat(x.shape[0], 2)
+
+
+ANY = torch.export.Dim.AUTO
+
+
+@case("open_windows", (3, 2, 4, 5), (3, 5), (3,), dynamic_shapes=(({0: ANY, 2: ANY, 3: ANY}, {0: ANY}, {0: ANY}),))
+def open_windows(x: torch.Tensor, y: torch.Tensor, column: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    size, flat = (x.shape[2], x.shape[3]), x.reshape(x.shape[0], -1)
+    halves = F.interpolate(x, scale_factor=2)
+    return (
+        F.fold(F.unfold(x, 2), size, 2),
+        F.fold(F.unfold(x, (2, 1), (1, 2), (1, 0), 2), size, (2, 1), (1, 2), (1, 0), 2),
+        F.fold(x.reshape(x.shape[0], 2, -1)[:, :, :5].repeat(1, 2, 1), (2, 5), (2, 1), stride=(2, 1))[..., :4],
+        flat.unfold(1, 3, 2),
+        torch.select_scatter(flat, column, 1, 2),
+        torch.select_scatter(flat, column, 1, -1),
+        torch.slice_scatter(flat, y, 1, 1, 10, 2),
+        torch.slice_scatter(flat, y, 1, -9, -4),
+        flat.roll(3, 1),
+        flat.roll((-2, 30), (0, 1)),
+        x.diagonal(1, 2, 3),
+        x.diagonal(-1, 3, 2),
+        F.pixel_unshuffle(halves, 2),
+        F.scaled_dot_product_attention(x, x, x),
+    )

@@ -38,6 +38,27 @@ def test_an_exported_program_computes_what_pytorch_computes(name: str) -> None:
     assert_agrees(program, args, kwargs, models.flat(program.module()(*args, **kwargs)))
 
 
+NOT_OPEN = {
+    "experts": "needs a shape that is known at import",  # as many products as there are matrices
+    "several_outputs": None,  # torch.export takes no open sizes beside a flag
+}
+
+
+@pytest.mark.parametrize("name", [name for name in models.CASES if NOT_OPEN.get(name, "") is not None])
+def test_a_program_with_all_sizes_open_computes_what_pytorch_computes(name: str) -> None:
+    model, args, kwargs = models.made(name)
+    sizes = torch.export.ShapesCollection()
+    for leaf in torch.utils._pytree.tree_leaves((args, kwargs)):
+        if isinstance(leaf, torch.Tensor):
+            sizes[leaf] = dict.fromkeys(range(leaf.dim()), torch.export.Dim.AUTO)
+    program = torch.export.export(model, args, kwargs, dynamic_shapes=sizes)
+    if name in NOT_OPEN:
+        with pytest.raises(errors.ModelError, match=str(NOT_OPEN[name])):
+            relay.frontend.from_pytorch(program)
+    else:
+        assert_agrees(program, args, kwargs, models.flat(program.module()(*args, **kwargs)))
+
+
 def test_a_program_in_a_file(tmp_path: Path) -> None:
     program, args, kwargs = models.exported("mlp")
     torch.export.save(program, str(tmp_path / "net.pt2"))

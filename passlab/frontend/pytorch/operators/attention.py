@@ -9,6 +9,7 @@ import numpy as np
 from passlab.frontend.products import matrix_product
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import TorchNode
+from passlab.frontend.sizes import broadcast_to, calculated, reshape_to, size_of, sizes_of
 from passlab.ir.expr import Expr
 
 
@@ -27,12 +28,11 @@ def scaled_dot_product_attention(
     """`softmax(query @ key.T * scale + mask) @ value`."""
     if dropout_p > 0:
         n.refuse("drops elements by chance", hint="export the model for inference: model.eval()")
-    (width,) = n.static_shape(query, [n.rank(query) - 1])
     if enable_gqa:
         key, value = (_repeat_heads(n, query, x) for x in (key, value))
     rank = n.rank(key)
     keys = n("transpose", key, axes=[*range(rank - 2), rank - 1, rank - 2])
-    scores = n("multiply", matrix_product(n, query, keys, ""), 1 / math.sqrt(width) if scale is None else scale)
+    scores = n("multiply", matrix_product(n, query, keys, ""), _scale(n, query) if scale is None else scale)
     if is_causal:  # PyTorch allows no other mask with it
         attn_mask = _causal_mask(n, scores)
     if attn_mask is not None:
@@ -42,9 +42,20 @@ def scaled_dot_product_attention(
 
 def _repeat_heads(n: TorchNode, query: Expr, x: Expr) -> Expr:
     """Return keys or values with as many heads as the queries."""
-    axis = n.rank(query) - 3
-    (query_heads,), (heads,) = n.static_shape(query, [axis]), n.static_shape(x, [axis])
-    return x if query_heads == heads else n("repeat", x, repeats=query_heads // heads, axis=axis)
+    axis, own = n.rank(query) - 3, sizes_of(n, x)
+    turns = calculated(n, "floor_divide", size_of(n, query, axis), own[axis])
+    if isinstance(turns, int):
+        return x if turns == 1 else n("repeat", x, repeats=turns, axis=axis)
+    each = broadcast_to(n, n("expand_dims", x, axis=axis + 1), [*own[: axis + 1], turns, *own[axis + 1 :]])
+    return reshape_to(n, each, [*own[:axis], size_of(n, query, axis), *own[axis + 1 :]])
+
+
+def _scale(n: TorchNode, query: Expr) -> float | Expr:
+    """Return one over the root of the width."""
+    width = size_of(n, query, n.rank(query) - 1)
+    if isinstance(width, int):
+        return 1 / math.sqrt(width)
+    return n.cast(n("rsqrt", n.cast(n.scalar(width), "float64")), n.dtype(query))
 
 
 def _causal_mask(n: TorchNode, scores: Expr) -> Expr:

@@ -10,7 +10,17 @@ import numpy as np
 
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import TorchNode
-from passlab.frontend.sizes import Size, as_vector, broadcast_to, product, reshape_to, size_of, sizes_of
+from passlab.frontend.sizes import (
+    Size,
+    as_vector,
+    broadcast_to,
+    calculated,
+    counted,
+    product,
+    reshape_to,
+    size_of,
+    sizes_of,
+)
 from passlab.ir.expr import Expr
 
 
@@ -201,29 +211,6 @@ def flip(n: TorchNode, x: Expr, dims: list[int]) -> Expr:
     return x
 
 
-@aten("roll")
-def roll(n: TorchNode, x: Expr, shifts: Any, dims: Any = None) -> Expr:
-    """A `concatenate` of two slices for each axis."""
-    if not dims:  # the flattened tensor is rolled, whatever its shape is
-        rolled = _roll_axes(n, n("reshape", x, newshape=[-1]), n.static_int(n.static_ints(shifts)[0]), 0)
-        return reshape_to(n, rolled, sizes_of(n, x))
-    for shift, dim in zip(n.static_ints(shifts), n.static_ints(dims), strict=True):
-        x = _roll_axes(n, x, shift, n.axis(dim, n.rank(x)))
-    return x
-
-
-def _roll_axes(n: TorchNode, x: Expr, shift: int, axis: int) -> Expr:
-    if abs(shift) == 1 and not isinstance(n.shape(x)[axis], int):  # one element is there in any length but 0
-        edges = [(-shift, 2**63 - 1), (0, -shift)]
-        return n.concat([n("strided_slice", x, begin=[a], end=[b], strides=[1], axes=[axis]) for a, b in edges], axis)
-    (length,) = n.static_shape(x, [axis])
-    at = -shift % length if length else 0  # the elements from here on come to the front
-    if not at:
-        return x
-    parts = n.fields(n("split", x, indices_or_sections=[at], axis=axis), 2)
-    return n.concat(parts[::-1], axis)
-
-
 @aten("pixel_shuffle")
 def pixel_shuffle(n: TorchNode, x: Expr, upscale_factor: int) -> Expr:
     """`nn.depth_to_space`."""
@@ -233,11 +220,13 @@ def pixel_shuffle(n: TorchNode, x: Expr, upscale_factor: int) -> Expr:
 @aten("pixel_unshuffle")
 def pixel_unshuffle(n: TorchNode, x: Expr, downscale_factor: int) -> Expr:
     """A `transpose` between two reshapes."""
-    channels, height, width = n.static_shape(x, [1, 2, 3])
-    block, batch = downscale_factor, size_of(n, x, 0)
-    parts = reshape_to(n, x, [batch, channels, height // block, block, width // block, block])
-    moved = n("transpose", parts, axes=[0, 1, 3, 5, 2, 4])
-    return reshape_to(n, moved, [batch, channels * block * block, height // block, width // block])
+    axis, block = n.rank(x) - 3, downscale_factor
+    copied = [0] * axis
+    # -4 splits a dimension into two, -3 joins two, whatever their sizes are.
+    parts = n("reshape", x, newshape=[*copied, 0, -4, -1, block, -4, -1, block])
+    order = [*range(axis + 1), axis + 2, axis + 4, axis + 1, axis + 3]
+    joined = n("reshape", n("transpose", parts, axes=order), newshape=[*copied, -3, 0, 0, 0])
+    return n("reshape", joined, newshape=[*copied, -3, 0, 0])
 
 
 @aten("tril")
@@ -258,14 +247,17 @@ def diagonal(n: TorchNode, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 
     rank = n.rank(x)
     a, b = n.axis(dim1, rank), n.axis(dim2, rank)
     rest = [axis for axis in range(rank) if axis not in (a, b)]
-    rows, columns = n.static_shape(x, [a, b])
-    count = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
+    rows, columns = size_of(n, x, a), size_of(n, x, b)
+    left = calculated(n, "subtract", columns, offset) if offset >= 0 else columns
+    down = rows if offset >= 0 else calculated(n, "add", rows, offset)
+    count = calculated(n, "maximum", calculated(n, "minimum", down, left), 0)
     # A step along the diagonal is one row and one column.
-    starts = np.arange(count) * (columns + 1) + (offset if offset >= 0 else -offset * columns)
+    step, first = calculated(n, "add", columns, 1), offset if offset >= 0 else product(n, [-offset, columns])
+    places = n("add", n("multiply", counted(n, count), as_vector(n, [step])), as_vector(n, [first]))
     sizes = sizes_of(n, x)
     # PyTorch puts the diagonal behind all other axes.
-    flat = reshape_to(n, permute(n, x, [*rest, a, b]), [*(sizes[axis] for axis in rest), rows * columns])
-    return n("take", flat, n.constant(starts, "int64"), axis=len(rest))
+    flat = reshape_to(n, permute(n, x, [*rest, a, b]), [*(sizes[at] for at in rest), product(n, [rows, columns])])
+    return n("take", flat, places, axis=len(rest))
 
 
 @aten("as_strided")
@@ -285,43 +277,3 @@ def as_strided(n: TorchNode, x: Expr, size: list[Any], stride: list[Any], storag
 def meshgrid(n: TorchNode, tensors: list[Expr], indexing: str = "ij") -> list[Expr]:
     """`meshgrid`."""
     return n.fields(n("meshgrid", n.builder.tuple(tensors), indexing=indexing), len(tensors))
-
-
-@aten("unfold")
-def unfold(n: TorchNode, x: Expr, dimension: int, size: int, step: int) -> Expr:
-    """`take` of the indices in each window."""
-    axis, rank = n.axis(dimension, n.rank(x)), n.rank(x)
-    (length,) = n.static_shape(x, [axis])
-    positions = np.arange((length - size) // step + 1)[:, None] * step + np.arange(size)
-    result = n("take", x, n.constant(positions, "int64"), axis=axis)
-    return permute(n, result, [*(a for a in range(rank + 1) if a != axis + 1), axis + 1])
-
-
-@aten("col2im")
-def col2im(n: TorchNode, x: Expr, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Expr:
-    """`scatter_nd` that adds each element of a window to the image."""
-    image, kernel, apart, pads, step = (
-        n.static_ints(value, 2) for value in (output_size, kernel_size, dilation, padding, stride)
-    )
-    shape = n.static_shape(x)
-    batch = shape[0] if len(shape) == 3 else 1
-    channels = shape[-2] // (kernel[0] * kernel[1])
-    height, width = (size + 2 * pad for size, pad in zip(image, pads, strict=True))
-    counts = [
-        (size - far * (part - 1) - 1) // by + 1
-        for size, part, far, by in zip((height, width), kernel, apart, step, strict=True)
-    ]
-    rows, columns = (
-        np.arange(part)[:, None] * far + np.arange(count) * by
-        for part, far, count, by in zip(kernel, apart, counts, step, strict=True)
-    )
-    positions = rows[:, None, :, None] * width + columns[None, :, None, :]  # of (kernel, kernel, window, window)
-    n.check_size(height * width, batch * channels)
-    # The elements of a padded image are rows of one matrix, so that one index tuple names an element of all channels.
-    numbers = permute(n, n("reshape", x, newshape=[batch * channels, positions.size]), [1, 0])
-    empty = n("zeros", shape=[height * width, batch * channels], dtype=n.dtype(x))
-    added = n("scatter_nd", empty, n.constant(positions.reshape(1, -1), "int64"), numbers, mode="add")
-    whole = n("reshape", permute(n, added, [1, 0]), newshape=[*shape[:-2], channels, height, width])
-    ends = [pad + size for pad, size in zip(pads, image, strict=True)]
-    axes = [n.rank(whole) - 2, n.rank(whole) - 1]
-    return n("strided_slice", whole, begin=pads, end=ends, strides=[1, 1], axes=axes)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import Number, TorchNode
 from passlab.frontend.pytorch.operators.elementwise import as_bool
-from passlab.frontend.sizes import product, size_of
+from passlab.frontend.sizes import as_vector, product, size_of
 from passlab.ir.expr import Expr
 
 
@@ -211,8 +209,9 @@ def cdist(n: TorchNode, a: Expr, b: Expr, p: float, compute_mode: int | None = N
 @aten("_pdist_forward")
 def pdist(n: TorchNode, x: Expr, p: float = 2.0) -> Expr:
     """The norms of the differences between each row and the rows after it."""
-    rows, _ = n.static_shape(x)
-    first, second = np.triu_indices(rows, 1)  # all pairs of a row and a later one
-    n.check_size(first.size)
-    one, other = (n("take", x, n.constant(positions, "int64"), axis=0) for positions in (first, second))
+    rows = size_of(n, x, 0)
+    shape = as_vector(n, [rows, rows])
+    later = n("trilu", n("ones", shape=shape, dtype="bool"), k=n.constant(1, "int64"), upper=True)
+    pairs = n("argwhere", later)  # of a row and a later one
+    one, other = (n("take", x, n("take", pairs, n.constant(at, "int64"), axis=1), axis=0) for at in range(2))
     return vector_norm(n, n("subtract", one, other), p, [1])
