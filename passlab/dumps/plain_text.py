@@ -53,7 +53,9 @@ def plain(source: DumpSource) -> DumpSource:
     head = source.read(0, SAMPLE)
     if encoding := _wide_encoding(head):
         source = spool_chunks(_decoded(source, encoding), source.name, source.note)
-    for find in (_mark, _returns, _page, _objects, _colours, _prefix, _doubled, _padded):
+    if any(b"\r" in data for _, data in chunks(source)):  # of some of the tools that wrote here, or of all
+        source = spool_chunks((_with_line_ends(data) for _, data in chunks(source)), source.name, source.note)
+    for find in (_mark, _page, _objects, _colours, _prefix, _doubled, _padded):
         head = source.read(0, SAMPLE)
         change = find(head)
         if change is not None:
@@ -91,8 +93,10 @@ def _unwrapped(source: DumpSource) -> DumpSource:
     goes_on = [line for line, following in pairs.items() if not _IS_WHOLE.match(following)]
     in_word = sum(pairs[line][:1].isalnum() and line[-1:].isalnum() for line in goes_on)
     broken = sum(_BROKEN.match(line) is not None for line in pairs)  # of one line alone nothing else is proof
+    # Lines that were wrapped between words end before the width, and may have lost their blanks.
+    is_loose = any(_BROKEN.match(line) for line in lines if len(line) < width - 1)
     are_wrapped = 10 * len(goes_on) >= 6 * len(pairs) and 10 * in_word >= len(pairs) > 2
-    if goes_on and (are_wrapped or (broken and 10 * in_word >= 3 * len(pairs))):
+    if goes_on and not is_loose and (are_wrapped or (broken and 10 * in_word >= 3 * len(pairs))):
         note = f"lines that were wrapped at {width} characters are joined"
         return spool_chunks(_joined_lines(source, width), source.name, "; ".join(filter(None, (source.note, note))))
     are_open = sum(map(_is_open, pairs)) * 2 >= len(pairs) if len(pairs) > 2 else goes_on and in_word == len(pairs)
@@ -145,14 +149,11 @@ def _mark(head: bytes) -> Change | None:
     return (lambda data: data.removeprefix(_BYTE_ORDER_MARK)) if is_marked else None
 
 
-def _returns(head: bytes) -> Change | None:
-    """Return how to make lines of lines that end in two characters, or in the other one."""
-    ends, pairs, returns = head.count(b"\n"), head.count(b"\r\n"), head.count(b"\r")
-    if pairs * 10 > ends * 9 or returns > 20 * (ends + 1):
-        return lambda data: data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if pairs:  # of some of the tools that wrote here
-        return lambda data: data.replace(b"\r\n", b"\n")
-    return None
+def _with_line_ends(data: bytes) -> bytes:
+    """Return lines that end in one character, in place of two or three of them, or of the other one."""
+    while b"\r\r\n" in data:
+        data = data.replace(b"\r\r\n", b"\r\n")
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
 def _page(head: bytes) -> Change | None:

@@ -4,6 +4,7 @@ import html
 import json
 import os
 import random
+import re
 
 import pytest
 
@@ -274,11 +275,24 @@ def test_a_dump_in_the_dress_of_another_program_is_that_dump(dress, make):
     ]
 
 
-@pytest.mark.parametrize("ending", ["\r", "\r\n"])
-def test_lines_end_in_any_way(ending):
-    clean = writer.llvm_dump(writer.run(9, 12), "both")
-    found = read(clean.replace("\n", ending).encode())
-    assert [one.verdict for one in found.steps] == [one.verdict for one in read(clean.encode()).steps]
+ENDINGS = {
+    "one": lambda lines: "\r".join(lines),
+    "two": lambda lines: "\r\n".join(lines),
+    "one in a half": lambda lines: "\n".join([*lines[: len(lines) // 2], "\r".join(lines[len(lines) // 2 :])]),
+    "two in the rest": lambda lines: "cc x.c\n" * 2**18 + "\n".join(lines[:9]) + "\r\n" + "\r\n".join(lines[9:]),
+    "any": lambda lines: re.sub(r"(?<=[^\n])\n(?=([^\n]))", lambda at: "\r\n"[ord(at[1]) % 2 :], "\n".join(lines)),
+    "a bar in between": lambda lines: "\n".join(lines).replace("; *** IR", " 1%\r 50%\r100%\r; *** IR"),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("passes", [1, 12, 60])
+def test_lines_end_in_any_way(ending, passes):
+    clean = writer.llvm_dump(writer.run(9, passes), "both")
+    found = read(ENDINGS[ending](clean.split("\n")).encode())
+    assert [(one.name, one.verdict, one.after) for one in found] == [
+        (one.name, one.verdict, one.after) for one in read(clean.encode())
+    ]
 
 
 def test_an_open_file_is_read_without_a_copy(tmp_path, monkeypatch):

@@ -27,6 +27,17 @@ def cut(data, width):
     return b"\n".join(line[:width] for line in data.split(b"\n"))
 
 
+def wrapped_between_words(data, width):
+    folded = re.compile(rb"(?m)^(?=.{%d}.)(.{1,%d} )(?! )" % (width, width - 1))
+    while (again := folded.sub(rb"\1\n", data)) != data:
+        data = again
+    return data
+
+
+def without_blanks(change):
+    return lambda data, width: re.sub(rb"(?m)[ \t]+$", b"", change(data, width))
+
+
 def verdicts(data):
     return [row[:3] for row in as_rows(read(data))]
 
@@ -45,7 +56,10 @@ def test_consoles_that_fill_or_double_lines_change_nothing(name):
 
 @pytest.mark.rotating
 @pytest.mark.parametrize("name", DUMPS)
-@pytest.mark.parametrize("change", [wrapped, cut])
+@pytest.mark.parametrize(
+    "change",
+    [wrapped, cut, wrapped_between_words, *map(without_blanks, (wrapped, cut, wrapped_between_words))],
+)
 def test_no_verdict_is_wrong_where_lines_are_wrapped_or_cut_off(name, change):
     data = DUMPS[name]()
     whole = verdicts(data)
