@@ -124,7 +124,8 @@ SOURCES: dict[str, Entry] = {
     "tvm.relay.transform.infer_layout_utils": (_of("passlab.transform.registering", "InferCorrectLayoutOutput"), ()),
     "tvm.relay.transform.fake_quantization_to_integer": (
         _of("passlab.transform.registering", "register_fake_quantization_to_integer")
-        | _of(_RULES, "approx_equal", "fold_constant", "get_zeros", "infer_shape")
+        | _of("passlab.passes.precision.quantized_region", approx_equal="nearly_equal")
+        | _of(_RULES, "fold_constant", "get_zeros", "infer_shape")
         | _of(_RULES, "get_binary_types", "register_binary_identity", "register_binary_qnn", "register_unary_identity")
         | _of(_RULES, "register_optional_fake_quantization_to_integer", "register_unary_qnn"),
         (),

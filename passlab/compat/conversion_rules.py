@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from passlab import relay
 from passlab.infer.inference import infer_module
-from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, Precision
@@ -59,14 +56,6 @@ def infer_shape(expr: Expr) -> Any:
     """Return the inferred shape of a tensor."""
     result: Any = infer_module(IRModule.from_expr(expr))["main"].body.checked_type
     return result.shape
-
-
-def approx_equal(x: Expr, y: Expr) -> bool:
-    """Whether two expressions are the same, or constants with equal values up to rounding."""
-    x, y = fold_constant(x), fold_constant(y)
-    if isinstance(x, Constant) and isinstance(y, Constant):
-        return bool(np.allclose(x.data, y.data))
-    return structural_equal(x, y)
 
 
 def register_unary_identity(op_name: str) -> None:

@@ -21,6 +21,7 @@ from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem
 from passlab.ir.op import OpCall, Trait, has_trait, is_op_call, op_name
 from passlab.op import make
 from passlab.op.layout_names import parse_layout
+from passlab.op.qnn.products import output_channel
 from passlab.passes.precision.quantized_region import (
     NoIntegerFormError,
     QuantizedRegion,
@@ -129,9 +130,14 @@ def _center(expr: Expr, source: QuantParams, region: QuantizedRegion) -> tuple[E
     return make("subtract", make("cast", expr, dtype="int32"), make("cast", shift, dtype="int32")), wide
 
 
-def _product(call: OpCall, region: QuantizedRegion, op: str, axis: int, **attrs: Any) -> IntegerForm:
-    """Return a convolution or matrix product in int32; its scale is the product of the scales, its zero point 0."""
+def _product(call: OpCall, region: QuantizedRegion, op: str, axis: int, weight_axis: int, **attrs: Any) -> IntegerForm:
+    """Return a convolution or matrix product in int32; its scale is the product of the scales, its zero point 0.
+
+    The weight may have a scale for each slice along `weight_axis`, the one that becomes `axis` of the result.
+    """
     (x, w), (a, b) = call.args, (region.scalar(call.args[0]), region.of(call.args[1]))
+    if b.axis % region.rank(w) != weight_axis:
+        b = region.check_scalar(b)
     if "int32" in (a.dtype, b.dtype):
         raise NoIntegerFormError("a product of sums may overflow int32")
     out = make(op, x, w, a.zero_point, b.zero_point, a.scale, b.scale, **{**attrs, "out_dtype": "int32"})
@@ -146,16 +152,17 @@ def _conv(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     axes = layout.axes if layout is not None else ""
     if "C" not in axes or len(axes) != len(layout.parts):  # type: ignore[union-attr]
         raise NoIntegerFormError("a packed layout")
-    return _product(call, region, f"qnn.{call.op.name.removeprefix('nn.')}", axes.index("C"), **attrs)
+    name = f"qnn.{call.op.name.removeprefix('nn.')}"
+    return _product(call, region, name, axes.index("C"), output_channel(call.attrs), **attrs)
 
 
 def _dense(call: OpCall, region: QuantizedRegion) -> IntegerForm:
-    return _product(call, region, "qnn.dense", 1, **dict(call.attrs.items()))
+    return _product(call, region, "qnn.dense", 1, 0, **dict(call.attrs.items()))
 
 
 def _batch_matmul(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     region.scalar(call.args[1])
-    return _product(call, region, "qnn.batch_matmul", region.of(call.args[0]).axis, **dict(call.attrs.items()))
+    return _product(call, region, "qnn.batch_matmul", 0, 0, **dict(call.attrs.items()))
 
 
 def _concatenate(call: OpCall, region: QuantizedRegion) -> IntegerForm:
@@ -199,13 +206,15 @@ def _clamp(call: OpCall, region: QuantizedRegion) -> IntegerForm:
     if attrs is None:  # relu
         lowest = make("cast", _spread(source.zero_point, source, region, arg), dtype=source.dtype)
         return make("maximum", arg, fold(lowest)), source
+    if math.isnan(attrs.a_min) or math.isnan(attrs.a_max):
+        raise NoIntegerFormError("a bound of a clip is not a number")
     if not _bounds_are_exact(attrs, source):
         arg, source = converted(arg, source, region.target()), region.target()
-    scale, zero = fold(source.scale), fold(source.zero_point)
-    if type(scale) is Constant and type(zero) is Constant and scale.data.size == zero.data.size == 1:
-        # The bounds are rounded to the nearest step, as quantizing does (Relay truncates).
-        steps = [bound / float(scale.data) + int(zero.data) for bound in (attrs.a_min, attrs.a_max)]
-        low, high = (math.floor(step + 0.5) for step in steps)
+    steps = steps_of([attrs.a_min, attrs.a_max], source)
+    if steps is not None:
+        # The bounds are rounded to the nearest step, as quantizing does (Relay truncates). They may be infinite.
+        ends = np.iinfo("int32")
+        low, high = (math.floor(step + 0.5) for step in np.clip(steps, ends.min, ends.max))
         return make("clip", arg, a_min=low, a_max=high), source
     bounds = []
     for bound in (attrs.a_min, attrs.a_max):
