@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
 from passlab import relay, transform
+from passlab.errors import DiagnosticError, PasslabError
 from passlab.evaluate import Evaluator
 from passlab.infer import infer_module
 from passlab.ir import Call, IRModule
@@ -105,6 +109,56 @@ def test_every_value_of_eight_bits_is_quantized_and_back():
     result = relay.qnn.transform.CanonicalizeOps()(mod)
     every = np.arange(-128, 128).astype("int8")
     np.testing.assert_array_equal(*(np.asarray(Evaluator(m).run("main", [every])) for m in (mod, result)))
+
+
+EXTREMES = np.array([0, 1, -1, 3, -5, 127, 10**9, -(10**9), 2**31 - 1, -(2**31)], "int32")
+
+
+@each("exponent", [*range(-70, 70, 7), *range(-34, -28), *range(-2, 4), *range(28, 34)])
+def test_integers_are_rescaled_by_any_ratio(exponent: int):
+    ratio = 1.5 * 2.0**exponent
+    for dtype, rounding in product(("int8", "uint8", "int16", "int32"), ("UPWARD", "TONEAREST")):
+        mod = infer_module(
+            parse(f"""def @main(%q: Tensor[(10), int32]) {{
+                qnn.requantize(%q, {ratio!r}f, 0, 1f, 0, rounding="{rounding}", out_dtype="{dtype}") }}""")
+        )
+        ends, exact = np.iinfo(dtype), [Fraction(int(q)) * Fraction(ratio) for q in EXTREMES]
+        up = [math.floor(x + Fraction(1, 2)) for x in exact]
+        nearest = [math.floor(abs(x) + Fraction(1, 2)) * (-1 if x < 0 else 1) for x in exact]
+        want = [min(max(x, ends.min), ends.max) for x in (up if rounding == "UPWARD" else nearest)]
+        for program in (mod, relay.qnn.transform.CanonicalizeOps()(mod)):
+            assert np.asarray(Evaluator(program).run("main", [EXTREMES])).tolist() == want
+
+
+# calls in which a scale or zero point is a vector, though the operator has one for the whole tensor
+VECTORS = (
+    "qnn.tanh(%q, %s, 0, 1f, 0)",
+    "qnn.tanh(%q, 1f, 0, %s, 0)",
+    "qnn.softmax(%q, 1f, %z, 1f, 0)",
+    "qnn.leaky_relu(%q, %s, 0, 1f, 0)",
+    "qnn.add(%q, %q, 1f, 0, 1f, 0, %s, 0)",
+    "qnn.mul(%q, %q, 1f, 0, 1f, 0, 1f, %z)",
+    "qnn.concatenate((%q, %q), (1f, 1f), (0, 0), %s, 0)",
+    "qnn.concatenate((%q, %q), (%s, 1f), (0, 0), 1f, 0)",
+    'qnn.dense(%q, %w, 0, 0, %s, 1f, units=6, out_dtype="int32")',
+    "qnn.avg_pool2d(%v, 1f, %z, 1f, 0, pool_size=[2, 2])",
+    'qnn.dequantize(0i8, %s, 0, out_dtype="float32")',
+    'qnn.simulated_quantize(%x, 1, ones(shape=[5], dtype="float32"), 0)',
+)
+
+
+@each("call", VECTORS)
+def test_a_vector_of_scales_has_an_axis(call: str):
+    with pytest.raises(DiagnosticError, match=r"must be a scalar|has 5 elements for 6 slices"):
+        module(call)
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph", "vm", "aot"])
+def test_a_ratio_of_scales_is_finite(kind: str):
+    for call in ("qnn.add(%q, %q, 1f, 0, 1f, 0, 0f, 0)", "qnn.concatenate((%q, %q), (1f, 1f), (0, 0), 0f, 0)"):
+        mod = relay.qnn.transform.CanonicalizeOps()(module(call))
+        with pytest.raises(PasslabError, match="a ratio of two scales is not finite"):
+            relay.create_executor(kind, mod).evaluate()(*arguments(mod))
 
 
 def test_legalize_asks_the_target_first():

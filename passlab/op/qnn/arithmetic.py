@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Relation, Reporter
-from passlab.ir.types import IncompleteType, TensorType, TupleType, Type
+from passlab.ir.types import IncompleteType, TensorType, TupleType, Type, tensor_types
 from passlab.op import layout_rules
 from passlab.op.attr_fields import attrs, integer
 from passlab.op.concatenate import CONCATENATE, concatenate_type
@@ -20,6 +20,7 @@ from passlab.op.qnn.declare import quantized_operator
 from passlab.op.qnn.scales import (
     along,
     check_parameter,
+    check_scale,
     integer_input,
     quantize_real,
     real,
@@ -50,7 +51,7 @@ Combine = Callable[[Array, Array, tuple[Array, ...], Any], Array]
 def _binary_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     lhs, rhs = tensor(types, 0, "lhs"), tensor(types, 1, "rhs")  # of any dtype, as in Relay; the kernel is stricter
     scaled_tensors = (lhs, lhs, rhs, rhs, None, None)
-    axes = (attrs.lhs_axis, attrs.lhs_axis, attrs.rhs_axis, attrs.rhs_axis, -1, -1)
+    axes = (attrs.lhs_axis, attrs.lhs_axis, attrs.rhs_axis, attrs.rhs_axis, None, None)
     parameters = [check_parameter(types, 2 + i, INPUTS[2 + i], scaled_tensors[i], axes[i]) for i in range(6)]
     if lhs is None or rhs is None or not all(parameters):
         return None
@@ -123,8 +124,10 @@ def _concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
             return None
         if not isinstance(ty, TupleType) or (count is not None and len(ty.fields) != count):
             refuse(f"{name} must be a tuple with one for each tensor", index, expected=count, found=ty)
+        for field in tensor_types(ty):
+            check_scale(field, index, name.removesuffix("s"))
     outputs = ((3, "output_scale"), (4, "output_zero_point"))
-    parameters = [check_parameter(types, index, name, None, -1) for index, name in outputs]
+    parameters = [check_parameter(types, index, name) for index, name in outputs]
     return result if all(parameters) else None
 
 
@@ -167,7 +170,7 @@ _INPUTS_WITH_INPUT_SCALE = ("data", "input_scale", "input_zero_point", "output_s
 
 
 def _are_parameters_known(types: Sequence[Type], names: Sequence[str]) -> bool:
-    parameters = [check_parameter(types, index, name, None, -1) for index, name in enumerate(names) if index]
+    parameters = [check_parameter(types, index, name) for index, name in enumerate(names) if index]
     return all(parameters)
 
 

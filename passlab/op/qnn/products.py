@@ -36,7 +36,7 @@ def _product_relation(float_op: str, names: Sequence[str], channel: Callable[[An
 
     def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data, weight = integer_input(types, 0), integer_input(types, 1, "weight")
-        axes = (-1, channel(attrs), -1, channel(attrs))
+        axes = (None, channel(attrs), None, channel(attrs))
         scaled_tensors = (None, weight, None, weight)
         parameters = [check_parameter(types, 2 + i, name, scaled_tensors[i], axes[i]) for i, name in enumerate(names)]
         if data is None or weight is None or not all(parameters):

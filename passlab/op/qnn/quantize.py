@@ -20,7 +20,16 @@ from passlab.op.autodiff import by_definition, dtype_of, shape_of
 from passlab.op.declare import Python, call
 from passlab.op.dtypes import Array, array_dtype, as_array, is_float_name, round_half_away
 from passlab.op.qnn.declare import quantized_operator
-from passlab.op.qnn.scales import INTEGERS, along, check_parameter, integer_input, quantize_real, real, requantize_array
+from passlab.op.qnn.scales import (
+    INTEGERS,
+    along,
+    check_length,
+    check_parameter,
+    integer_input,
+    quantize_real,
+    real,
+    requantize_array,
+)
 from passlab.op.relations import normal_axis, refuse, tensor
 
 _AXIS = integer("axis", -1, doc="the dimension along which scales vary, if they are vectors")
@@ -220,8 +229,8 @@ def _simulated_type(names: tuple[str, str, str]) -> Relation:
             refuse(f"{names[0]} must be an integer scalar, the code of a dtype", 1, found=code)
         for index, name in enumerate(names[1:], start=2):
             ty = tensor(types, index, name)
-            if ty is not None and len(ty.shape) > 1:
-                refuse(f"{name} must be a scalar or a vector", index, found=ty)
+            if ty is not None:
+                check_length(ty, index, name, data, attrs.axis)
         if data is not None and data.shape:
             normal_axis(attrs.axis, len(data.shape))
         return data

@@ -21,27 +21,42 @@ from passlab.op.relations import join_dim, normal_axis, refuse, tensor
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "int64", "uint32", "uint64")
 
 
-def check_parameter(types: Sequence[Type], index: int, name: str, data: TensorType | None, axis: int) -> bool:
-    """Return whether the type of input `index`, a scale or zero point of `data` along `axis`, is known.
-
-    Raises `RelationError` unless it is a float (a scale) or an integer (a zero point), and a scalar, a vector of one
-    element, or a vector as long as `data` along `axis`.
-    """
+def check_parameter(
+    types: Sequence[Type], index: int, name: str, data: TensorType | None = None, axis: int | None = None
+) -> bool:
+    """Return whether the type of input `index`, a scale or zero point, is known; `check_scale` checks it."""
     ty = tensor(types, index, name)
-    if ty is None:
-        return False
+    if ty is not None:
+        check_scale(ty, index, name, data, axis)
+    return ty is not None
+
+
+def check_scale(ty: TensorType, index: int, name: str, data: TensorType | None = None, axis: int | None = None) -> None:
+    """Raise `RelationError` unless the type of a scale or zero point, in input `index`, fits the data.
+
+    It is a float (a scale) or an integer (a zero point), and has a shape that `check_length` accepts.
+    """
     is_scale = "scale" in name
     if is_float_name(ty.dtype) != is_scale:
         refuse(f"{name} must be {'a float' if is_scale else 'an integer'}", index, found=ty)
+    check_length(ty, index, name, data, axis)
+
+
+def check_length(ty: TensorType, index: int, name: str, data: TensorType | None, axis: int | None) -> None:
+    """Raise `RelationError` unless a scale or zero point, input `index`, is a scalar or a vector of one element.
+
+    If an axis is given, it may also be a vector as long as `data`, if that is known, along the axis.
+    """
     if not ty.shape or ty.shape == (1,):
-        return True
+        return
+    if axis is None or (data is not None and not data.shape):
+        refuse(f"{name} must be a scalar", index, found=ty)
     if len(ty.shape) != 1:
         refuse(f"{name} must be a scalar or a vector", index, found=ty)
-    if data is not None and data.shape:
+    if data is not None:
         extent = data.shape[normal_axis(axis, len(data.shape))]
         if join_dim(extent, ty.shape[0]) is None:
             refuse(f"{name} has {ty.shape[0]} elements for {extent} slices along axis {axis}", index)
-    return True
 
 
 def integer_input(types: Sequence[Type], index: int, name: str = "data") -> TensorType | None:
@@ -96,6 +111,33 @@ def fixed_point(ratio: float) -> tuple[int, int]:
     return (multiplier // 2, shift + 1) if multiplier == 1 << FRACTION_BITS else (multiplier, shift)
 
 
+def _fixed_point_factor(ratio: float) -> tuple[int, int]:
+    multiplier, shift = fixed_point(ratio)
+    right = FRACTION_BITS - shift
+    if right > 63:
+        return 0, FRACTION_BITS
+    return (multiplier, right) if right >= 0 else (int(math.copysign(1 << FRACTION_BITS, ratio)), 0)
+
+
+def fixed_point_factors(ratio: Array) -> tuple[Array, Array]:
+    """Return (multipliers, shifts) in int64: `integer * ratio` is `integer * multiplier >> shift` before rounding.
+
+    A shift is from 0 to 63, so the product of 33 and 31 bits fits int64, also with a half added. A ratio with which all
+    products of 32 bits round to 0 is 0 here; one with which all but 0 exceed int32 is 2^31. Raises `RelationError` for
+    a ratio that is not finite.
+    """
+    if not np.isfinite(ratio).all():
+        refuse("a ratio of two scales is not finite", hint="a scale is positive and finite")
+    factors = [_fixed_point_factor(value) for value in ratio.reshape(-1).astype(np.float64).tolist()]
+    multiplier, shift = (np.array([f[i] for f in factors], np.int64).reshape(ratio.shape) for i in (0, 1))
+    return multiplier, shift
+
+
+def half_of(shift: Array) -> Array:
+    """Return what a shift to the right rounds with: half of the last place that stays, 0 for no shift."""
+    return np.where(shift > 0, np.left_shift(np.int64(1), np.maximum(shift - 1, 0)), 0)
+
+
 def rescale_floats(data: Array, ratio: Array, zero_point: Array, rounding: str, compute: str) -> Array:
     """Return `data * ratio + zero_point`, computed in the float dtype `compute` and then rounded, as whole floats.
 
@@ -111,18 +153,12 @@ def rescale(data: Array, ratio: Array, rounding: str = "UPWARD") -> Array:
 
     `rounding` rounds halves "UPWARD", or away from zero ("TONEAREST").
     """
-    pairs = [fixed_point(value) for value in ratio.reshape(-1).astype(np.float64).tolist()]
-    multiplier = np.array([pair[0] for pair in pairs], np.int64).reshape(ratio.shape)
-    shift = np.array([pair[1] for pair in pairs], np.int64).reshape(ratio.shape)
-    # A left shift is subtracted from the right shift, so that the product of 33 and 31 bits fits int64; larger shifts
-    # overflow every dtype.
-    left_shift = np.clip(shift, 0, FRACTION_BITS - 1)
+    multiplier, shift = fixed_point_factors(ratio)
     product = data.astype(np.int64) * multiplier
-    total = FRACTION_BITS - left_shift + np.maximum(-shift, 0)
-    half = np.left_shift(np.int64(1), total - 1)
+    half = half_of(shift)
     if rounding == "TONEAREST":
-        half = half - (product < 0)
-    return as_array(np.right_shift(product + half, total))
+        half = half - ((product < 0) & (half > 0))
+    return as_array(np.right_shift(product + half, shift))
 
 
 def requantize_array(

@@ -36,9 +36,8 @@ from passlab.ir.types import TensorType, TupleType
 from passlab.op import make
 from passlab.op.declare import field_of
 from passlab.op.dtypes import Array, array_dtype
-from passlab.op.fixed_point import FRACTION_BITS
 from passlab.op.qnn.products import output_channel
-from passlab.op.qnn.scales import along, fixed_point
+from passlab.op.qnn.scales import along, fixed_point_factors, half_of
 from passlab.passes.layout.legalization import legalize_call
 from passlab.rewriting.dimensions import expand_to_axis
 from passlab.transform.base import FunctionPass
@@ -153,16 +152,17 @@ def _rescale_floats(data: Expr, ratio: Any, zero: Expr, rounding: str, compute: 
 
 def _rescale(data: Expr, ratio: Any, rounding: str = "UPWARD") -> Expr:
     """Return integers in int64 multiplied by known ratios of scales, rounded."""
-    pairs = [fixed_point(value) for value in ratio.reshape(-1).astype(np.float64).tolist()]
-    multiplier, shift = (np.array([p[i] for p in pairs], np.int64).reshape(ratio.shape) for i in (0, 1))
-    left = _plus("left_shift", data, Constant(np.maximum(shift, 0)))
-    wide = make("multiply", left, Constant(multiplier))
-    total = FRACTION_BITS + np.maximum(-shift, 0)
-    rounded = make("add", wide, Constant(np.left_shift(np.int64(1), total - 1)))
+    if not np.isfinite(ratio).all():
+        raise _UnknownScaleError
+    multiplier, shift = fixed_point_factors(ratio)
+    if not shift.all():  # without a shift nothing is rounded
+        raise _UnknownScaleError
+    wide = make("multiply", data, Constant(multiplier))
+    rounded = make("add", wide, Constant(half_of(shift)))
     if rounding != "UPWARD":
         below = make("cast", make("less", wide, _number(0, "int64")), dtype="int64")
         rounded = make("subtract", rounded, below)
-    return make("right_shift", rounded, Constant(np.asarray(total)))
+    return make("right_shift", rounded, Constant(shift))
 
 
 def _change_scale(
@@ -180,7 +180,8 @@ def _change_scale(
     moved = _plus("subtract", _cast(data, ty, "int64"), _along(source[1], "int64", axis, rank))
     old, new = (along(_known(pair[0][0]), axis, rank).astype(np.float32) for pair in (source, target))
     if not np.array_equal(old, new):
-        ratio = np.asarray(old.astype(np.float64) / new.astype(np.float64))
+        with np.errstate(all="ignore"):
+            ratio = np.asarray(old.astype(np.float64) / new.astype(np.float64))
         if compute != "int64":
             zero = _along(target[1], compute, axis, rank)
             return _saturate(_rescale_floats(moved, ratio, zero, rounding, compute), compute, dtype)
@@ -218,7 +219,9 @@ def _product(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:
         for i in (0, 1)
     ]
     left, right = (along(_known(args[2 + 2 * i]), axes[i], ranks[i]) for i in (0, 1))
-    array = _rescale(make("multiply", *sides), np.asarray(left * right / _known(args[6]).reshape(())))
+    with np.errstate(all="ignore"):
+        ratio = np.asarray(left * right / _known(args[6]).reshape(()))
+    array = _rescale(make("multiply", *sides), ratio)
     return _saturate(_plus("add", array, _along(rest[5], "int64", -1, 1)), "int64", types[-1].dtype)
 
 
@@ -314,7 +317,8 @@ class QnnCanonicalizeOps(FunctionPass):
 
     Products become products of 32-bit integers minus their zero points, changes of scale become fixed-point arithmetic
     in 64 bits, and functions of 8-bit data become tables of 256 values. The results equal the operators' bit for bit,
-    except for NaN. A call stays if a scale that must be known at compile time is not. Functions registered with
+    except for NaN. A call stays if a scale that must be known at compile time is not, or is 0, and if one scale is at
+    least 2^30 times another. Functions registered with
     `relay.op.register_qnn_canonicalize` take precedence over the built-in rules.
     """
 

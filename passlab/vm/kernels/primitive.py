@@ -421,9 +421,14 @@ class Kernel:
             self._write(inputs, results)
 
     def explain(self, inputs: Sequence[Any]) -> None:
-        """Run again operator by operator after an error in `value`, to raise the located error of the operator."""
+        """Run again operator by operator after an error, to raise the located error of the operator.
+
+        `inputs` has one value for each parameter, or for each tensor in a parameter.
+        """
+        flat = iter(flat_values(inputs))
+        values = [fold_tuple(p.checked_type, lambda _: next(flat), tuple) for p in self.function.params]
         # A deque of length 0 exhausts the iterator and keeps nothing.
-        deque(values_inside(self.function, inputs), maxlen=0)
+        deque(values_inside(self.function, values), maxlen=0)
 
 
 def make_kernel(function: Function) -> Kernel:
