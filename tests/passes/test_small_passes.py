@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from passlab.analysis.well_formed import well_formed
 from passlab.errors import PassError, PassTypeError, PassValueError, TypeInferenceError, WellFormedError
 from passlab.evaluate import Evaluator
 from passlab.infer import infer_module
-from passlab.ir import Call, Constant, Function, IRModule, Let, TensorType, Var
+from passlab.ir import Call, Constant, Function, IRModule, Let, TensorType, Tuple, Var
 from passlab.ir.equal import structural_equal
-from passlab.ir.op import Op
+from passlab.ir.op import Op, OpPattern
 from passlab.ir.variables import bound_vars
 from passlab.ir.walk import children, post_order
 from passlab.op import make
+from passlab.op.edge_cases import program
 from passlab.text.parser import parse
 from tests.each import each
 from tests.passes.law_programs import PROGRAMS, module
@@ -263,6 +265,39 @@ def test_biases_of_parallel_dense_layers_are_added_to_the_batch(axis: int, batch
     args = [np.random.default_rng(i).standard_normal((3, 3)[: 2 - i // 2]).astype("float32") for i in range(3)]
     for a, b in zip(*(Evaluator(m).run("main", args) for m in (mod, result)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+_FOLLOWERS = [
+    n for n in Op.list_op_names() if Op.get(n).spec.pattern <= OpPattern.BROADCAST and not n.startswith("dyn.")
+]
+
+
+@each("name", _FOLLOWERS)
+def test_any_operator_may_follow_parallel_dense_layers(name: str) -> None:
+    for edge in Op.get(name).spec.edge_cases:
+        calls: list[Any] = []
+        for dtype in ("float32", "int32"):
+            with suppress(TypeInferenceError):  # of bitwise operators on floats
+                calls.append(typed(program(edge, dtype).source)["main"].body)
+        for call in [body for body in calls if isinstance(body, Call)]:
+            ty = call.args[0].checked_type if call.args else None
+            if type(ty) is not TensorType or len(ty.shape) != 2 or ty.dtype not in ("float32", "int32"):
+                continue
+            rows, units = ty.shape
+            x = Var("x", TensorType((rows, 3), ty.dtype))
+            weights = [Var(f"w{i}", TensorType((units, 3), ty.dtype)) for i in range(3)]
+            others = [Var(f"a{i}", a.checked_type) if isinstance(a, Var) else a for i, a in enumerate(call.args) if i]
+            branches = [call.with_fields(args=(make("nn.dense", x, w, units=units), *others)) for w in weights]
+            params = [x, *weights, *(a for a in others if isinstance(a, Var))]
+            mod = infer_module(IRModule.from_expr(Function(params, Tuple(branches))))
+            values = [np.ones(p.checked_type.concrete_shape, p.checked_type.dtype) for p in mod["main"].params]
+            for i, value in enumerate(values[:4]):
+                value[...] = np.random.default_rng(i).integers(-9, 9, value.shape)
+            expected = Evaluator(mod).run("main", values)
+            for to_batch in (True, False):
+                result = infer_module(transform.CombineParallelDense(2, to_batch)(mod))
+                for a, b in zip(expected, Evaluator(result).run("main", values), strict=True):
+                    np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from passlab.analysis.scopes import Scopes
 from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Expr, Function, Tuple
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, OpCall, OpPattern, is_call_of
+from passlab.ir.op import OpCall, OpPattern, is_call_of, is_op_call
 from passlab.ir.types import TensorType
 from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, post_order, rebuild, result_of
-from passlab.op import make
+from passlab.op import layout_rules, make
 from passlab.op.autodiff import shape_of
 
 Branch = list[OpCall]
@@ -136,7 +136,7 @@ class _UseIndex:
         return [g for groups in by_input.values() for g in groups]
 
     def after(self, branch: Branch) -> Call | None:
-        """Return the elementwise or broadcasting call that is the only user of a branch, or None.
+        """Return the call that is the only user of a branch and that can also follow joined branches, or None.
 
         It is computed on demand, while all branches of a group continue alike: many branches may end in one long tail.
         """
@@ -144,11 +144,26 @@ class _UseIndex:
         if len(self.users.get(call, ())) != 1:
             return None
         user = self.users[call][0]
-        if type(user) is not Call or type(user.op) is not Op or user.op.spec.pattern > OpPattern.BROADCAST:
+        if not is_op_call(user) or not _may_follow(user):
             return None
         if not is_static(user) or self.scopes[user] is not self.scopes[branch[0]]:
             return None
         return user if all(arg is call or self.is_movable(arg) for arg in user.args) else None
+
+
+_WITH_AXES = frozenset(("expand_dims", "nn.bias_add"))  # combiners know what becomes of their axes
+
+
+def _may_follow(call: OpCall) -> bool:
+    """Return whether a call on joined branches is its calls on each: all operands broadcast, no attribute has a shape.
+
+    Others that are elementwise in the data, such as `nn.prelu`, also take a scalar or a vector along an axis.
+    """
+    spec = call.op.spec
+    if spec.pattern > OpPattern.BROADCAST:
+        return False
+    rule = layout_rules.elementwise if len(call.args) == 1 else layout_rules.broadcast
+    return spec.layout is rule or call.op.name in _WITH_AXES
 
 
 def _independent(group: list[Branch], steps: int) -> bool:
