@@ -21,7 +21,7 @@ from passlab.op.autodiff import zero_gradient
 from passlab.op.create import INIT, scalar
 from passlab.op.declare import operator
 from passlab.op.dtypes import Array, ArrayOrArrays, array_dtype, filled_array, guard_size
-from passlab.op.gather import ONE_HOT, index_tensor, one_hot_array, one_hot_shape
+from passlab.op.gather import ONE_HOT, index_tensor, one_hot_array, one_hot_depth, one_hot_shape
 from passlab.op.relations import concrete, refuse, tensor
 from passlab.op.replicate import TILE, check_broadcast, collapse_gradient, tile_to
 from passlab.op.reshape import MOST_DIMENSIONS, RESHAPE, SQUEEZE, infer_newshape, reshape_gradient, squeeze_axes
@@ -338,14 +338,17 @@ def topk(attrs: Attrs, data: Array, k: Array) -> ArrayOrArrays:
 # ---------------------------------------------------------------- one_hot
 def _one_hot_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     indices, on, off = index_tensor(types, 0), scalar(types, 1, "on_value"), scalar(types, 2, "off_value")
-    index_tensor(types, 3, "depth")
+    depth = index_tensor(types, 3, "depth")
+    if depth is not None and depth.shape not in ((), (1,), (ANY,)):
+        refuse("depth must be a scalar", 3, found=depth)
     if indices is None or on is None or off is None:
         return None
     return TensorType(one_hot_shape(indices.shape, attrs.axis, ANY), attrs.dtype or on.dtype)
 
 
 def _one_hot_result(attrs: Attrs, indices: Array, on_value: Array, off_value: Array, depth: Array) -> Type:
-    return TensorType(one_hot_shape(indices.shape, attrs.axis, int(depth.item())), attrs.dtype or on_value.dtype)
+    size = one_hot_depth(int(depth.item()))
+    return TensorType(one_hot_shape(indices.shape, attrs.axis, size), attrs.dtype or on_value.dtype)
 
 
 @operator(
@@ -362,7 +365,7 @@ def _one_hot_result(attrs: Attrs, indices: Array, on_value: Array, off_value: Ar
 def one_hot(attrs: Attrs, indices: Array, on_value: Array, off_value: Array, depth: Array) -> Array:
     """A vector of length `depth` for each index, with `on_value` at the index and `off_value` elsewhere."""
     result_dtype = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
-    return one_hot_array(indices, on_value, off_value, attrs.axis, int(depth.item()), result_dtype)
+    return one_hot_array(indices, on_value, off_value, attrs.axis, one_hot_depth(int(depth.item())), result_dtype)
 
 
 # ---------------------------------------------------------------- sparse_to_dense

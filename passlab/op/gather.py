@@ -280,6 +280,13 @@ def one_hot_shape(indices: Shape, axis: int, depth: Any) -> Shape:
     return (*indices[:position], depth, *indices[position:])
 
 
+def one_hot_depth(depth: int) -> int:
+    """Return the depth. Raises `RelationError` unless it is at least 1."""
+    if depth <= 0:
+        refuse("depth must be at least 1", found=depth)
+    return depth
+
+
 def one_hot_array(
     indices: Array, on_value: Array, off_value: Array, axis: int, depth: int, dtype: np.dtype[Any]
 ) -> Array:
@@ -296,9 +303,9 @@ def _one_hot_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     scalar(types, 2, "off_value")
     if indices is None or (on is None and not attrs.dtype):
         return None
-    if attrs.depth <= 0:
-        refuse("depth must be at least 1", found=attrs.depth)
-    return TensorType(one_hot_shape(indices.shape, attrs.axis, attrs.depth), attrs.dtype or (on.dtype if on else ""))
+    return TensorType(
+        one_hot_shape(indices.shape, attrs.axis, one_hot_depth(attrs.depth)), attrs.dtype or (on.dtype if on else "")
+    )
 
 
 @operator(

@@ -122,9 +122,10 @@ def topk_type(data: TensorType, attrs: Attrs, k: Any) -> Type:
     """Return the type of the `k` top elements (a number, or `?`)."""
     axis = normal_axis(attrs.axis, len(data.shape))
     extent = data.shape[axis]
-    if type(k) is int and k >= 1 and type(extent) is int and k > extent:
-        refuse(f"there are no {k} elements along a dimension of {extent}", 0)
-    size = extent if type(k) is int and k < 1 else k
+    if type(k) is int:
+        size = _count(k, extent) if type(extent) is int else extent if k < 1 else k
+    else:
+        size = k
     shape = (*data.shape[:axis], size, *data.shape[axis + 1 :])
     values, indices = TensorType(shape, data.dtype), TensorType(shape, attrs.dtype or "int32")
     return (
@@ -132,11 +133,17 @@ def topk_type(data: TensorType, attrs: Attrs, k: Any) -> Type:
     )
 
 
+def _count(k: int, extent: int) -> int:
+    """Return how many elements `k` means. Raises `RelationError` if there are fewer."""
+    if k > extent:
+        refuse(f"there are no {k} elements along a dimension of {extent}", 0)
+    return k if k >= 1 else extent
+
+
 def topk_arrays(data: Array, attrs: Attrs, k: int) -> ArrayOrArrays:
     """Return the values, the indices, or both, of the `k` top elements."""
-    count = k if k >= 1 else data.shape[attrs.axis]
     order = stable_order(data, attrs.axis, attrs.is_ascend)
-    first = np.take(order, np.arange(count), axis=attrs.axis)
+    first = np.take(order, np.arange(_count(k, data.shape[attrs.axis])), axis=attrs.axis)
     indices = first.astype(array_dtype(attrs.dtype or "int32"))
     if attrs.ret_type == "indices":
         return indices

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from passlab.definitions.elements import round_half_away
-from passlab.errors import RunError
+from passlab.errors import PasslabError, RunError
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, IncompleteType, TensorType, TupleType, Type
 from passlab.op.dtypes import array_dtype
@@ -120,6 +121,27 @@ def test_a_shape_function_knows_the_shape_before_the_kernel_runs(case: Case) -> 
     assert spec.shape_function is not None
     assert spec.kernel is not None
     assert spec.shape_function(record, *case.inputs) is types_of(spec.kernel(record, *case.inputs))
+
+
+@each("case", [c for c in CASES if Op.get(c.name).spec.shape_function], ids=str)
+def test_a_kernel_refuses_what_its_shape_function_refuses(case: Case) -> None:
+    spec = Op.get(case.name).spec
+    record = spec.attrs(**case.attrs) if spec.attrs else None
+
+    def outcome(function: Any, inputs: Sequence[np.ndarray]) -> Any:
+        try:
+            result = function(record, *inputs)
+        except PasslabError:
+            return "refused"
+        return result if isinstance(result, Type) else types_of(result)
+
+    for position, given in enumerate(case.inputs):
+        if given.dtype.kind != "i":
+            continue
+        for shift in (-9, -2, 1, 9):  # of the numbers that give the shape, and of others
+            inputs = [x + x.dtype.type(shift) if i == position else x for i, x in enumerate(case.inputs)]
+            known, found = outcome(spec.shape_function, inputs), outcome(spec.kernel, inputs)
+            assert found in (known, "refused"), f"input {position} + {shift}: {known} and {found}"
 
 
 # ---------------------------------------------------------------- elementwise operators at the edges of every dtype
