@@ -107,7 +107,7 @@ RULES = [
     ),
     Rule(
         "caps",
-        r"\b[Tt]he caps\b|\bcaps (?:on|of|that)\b",
+        r"\b[Cc]aps?\b",
         "write `limits`",
         "The caps on memory.",
         "The limits on memory.",

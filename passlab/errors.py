@@ -543,7 +543,7 @@ class DumpError(DiagnosticError, ValueError):
 
 
 class LimitError(PasslabError):
-    """A cap of `passlab.limits` was reached; the message names it and how to raise it.
+    """A limit of `passlab.limits` was reached; the message names it and how to raise it.
 
     >>> with passlab.limits.override(text_bytes=10):
     ...     try:

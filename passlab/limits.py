@@ -1,6 +1,6 @@
-"""Every cap in one frozen record, so that hostile or runaway input ends in a `LimitError` that names its cap.
+"""Every limit in one frozen record, so that hostile or runaway input ends in a `LimitError` that names its limit.
 
-Nothing else in passlab holds such a number. Change caps for a block of code with `override`:
+Nothing else in passlab holds such a number. Change limits for a block of code with `override`:
 
     with limits.override(elements=10**9):
         mod = passlab.parse(text)
@@ -25,7 +25,7 @@ class Limits:
     nesting: int = 10_000_000  # open constructs while parsing
     pipeline_nesting: int = 100  # pipelines inside pipelines, and lists inside the options of passes
     nodes: int = 50_000_000  # expression nodes in one program
-    rank: int = 64  # dimensions of one tensor (NumPy's own cap)
+    rank: int = 64  # dimensions of one tensor (NumPy's own limit)
     elements: int = 2**31  # elements of one tensor
     tensor_bytes: int = 8 * 2**30  # bytes allocated for one tensor
     live_bytes: int = 16 * 2**30  # bytes that a run of the virtual machine, or a graph, holds at once
@@ -67,7 +67,7 @@ def current() -> Limits:
 
 @contextmanager
 def override(**changes: float) -> Iterator[Limits]:
-    """Change some caps inside a `with` block. Raises `LimitError` for a cap that does not exist, or is not a number.
+    """Change some limits inside a `with` block. Raises `LimitError` for an unknown limit, or one that is not a number.
 
     >>> with passlab.limits.override(rank=3):
     ...     passlab.limits.current().rank
@@ -75,11 +75,11 @@ def override(**changes: float) -> Iterator[Limits]:
     """
     names = [f.name for f in fields(Limits)]
     limits: dict[str, object] = dict(changes)
-    for name, cap in limits.items():
+    for name, limit in limits.items():
         if name not in names:
             raise LimitError(f"there is no limit named `{name}`: {did_you_mean(name, names) or ', '.join(names)}")
-        if not isinstance(cap, (int, float)) or not cap >= 0:
-            raise LimitError(f"the limit `{name}` is a number from 0 on, not {cap!r}")
+        if not isinstance(limit, (int, float)) or not limit >= 0:
+            raise LimitError(f"the limit `{name}` is a number from 0 on, not {limit!r}")
     token = _current.set(replace(_current.get(), **changes))  # type: ignore[arg-type]
     try:
         yield _current.get()
@@ -89,12 +89,12 @@ def override(**changes: float) -> Iterator[Limits]:
 
 @checked
 def check(name: str, value: float, what: str) -> None:
-    """Raise `LimitError` when `value` is over the cap called `name`; `what` says whose value it is."""
-    cap = getattr(_current.get(), name, None)
-    if cap is None:
+    """Raise `LimitError` when `value` is over the limit called `name`; `what` says whose value it is."""
+    limit = getattr(_current.get(), name, None)
+    if limit is None:
         raise LimitError(f"there is no limit `{name}`")
-    if value > cap:
+    if value > limit:
         raise LimitError(
-            f"{what} needs {value:,} and the limit `{name}` is {cap:,}; "
+            f"{what} needs {value:,} and the limit `{name}` is {limit:,}; "
             f"raise it with `passlab.limits.override({name}=...)`"
         )

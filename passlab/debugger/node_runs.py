@@ -136,7 +136,7 @@ def _result_of(node: Expr) -> Expr:
 
 
 class _LogFullError(Exception):
-    """The cap on the number of recorded steps was reached."""
+    """The limit on the number of recorded steps was reached."""
 
 
 class _TracingEvaluator(Evaluator):
@@ -178,7 +178,7 @@ class _TracingEvaluator(Evaluator):
                 self._apply_change()
                 result = act.owner_of(closure.function.body).values[closure.function.body]
         except _LogFullError:
-            self.stopped = f"the cap of {len(self.events):,} recorded steps was reached"
+            self.stopped = f"the limit of {len(self.events):,} recorded steps was reached"
             self.end = self.events[-1]
         except PasslabError as raised:
             error = raised

@@ -99,12 +99,14 @@ class MachineEngine:
 
         An error while it runs becomes its `error`. Raises `RunError` for changes that do not fit.
         """
-        caps = limits.current()
-        machine, frames, numbers, unwritten = fork_at(trace, instant, changes, caps.trace_bytes, caps.trace_instants)
+        current = limits.current()
+        machine, frames, numbers, unwritten = fork_at(
+            trace, instant, changes, current.trace_bytes, current.trace_instants
+        )
         branch = type(trace)(trace.code_map, machine.log, trace.args, trace.entry, MachineEngine(machine))
         branch.parent, branch.changes = (trace, instant), {r: copy_array(frames[-1].registers[r]) for r in changes}
         try:
-            branch.result = machine.resume(frames, numbers, unwritten, caps.trace_instants)
+            branch.result = machine.resume(frames, numbers, unwritten, current.trace_instants)
         except PasslabError as error:
             branch.error = error
         branch.stopped = machine.stopped

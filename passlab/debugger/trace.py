@@ -244,13 +244,13 @@ class Trace(TraceData):
         that made them; `recording` belongs to an executable compiled before. Raises `RunError` for wrong arguments;
         an error while running becomes `error`.
         """
-        caps = limits.current()
+        current = limits.current()
         if isinstance(program, Executable):
             exe = program
         else:
             exe, recording = compile_program(program, entry)
         values = fit_arguments(exe, entry, args)
-        machine = TracingMachine(exe, memory or caps.trace_bytes, most or caps.trace_instants)
+        machine = TracingMachine(exe, memory or current.trace_bytes, most or current.trace_instants)
         trace = cls(CodeMap(exe, recording), machine.log, values, entry, MachineEngine(machine))
         try:
             trace.result = machine.trace(exe.global_map[entry], values)

@@ -1,7 +1,7 @@
 """`TraceData`: one run of a program as data: every instruction, what it wrote, and the state at every instant.
 
 Instant *n* is the moment after *n* instructions. A register has the value of the last write before an instant,
-so any instant is reached without running to it. Objects that were dropped at the memory cap come back when the
+so any instant is reached without running to it. Objects that were dropped at the memory limit come back when the
 `TraceEngine` replays a segment of the log from its checkpoint. A trace never changes. `trace.Trace` adds what users
 call: tables, files, forks.
 """

@@ -47,7 +47,7 @@ def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
         rows, columns, path = work.popleft()  # the shallowest first: simple cases are found before deep ones
         steps += len(rows) + 1
         if steps > limits.current().match_cases:
-            hint = "split it, or raise the cap with `passlab.limits.override(match_cases=...)`"
+            hint = "split it, or raise the limit with `passlab.limits.override(match_cases=...)`"
             raise LimitError(Diagnostic("this match has too many cases to look at", match.span, hint=hint))
         if not rows:
             missing.append(_missing_pattern(path, columns))

@@ -37,10 +37,12 @@ class PassLimit(PassInstrument, Tabular):
         self, limit: int | None = None, always: Iterable[str] = ("InferType",), *, rewrites: int | None = None
     ) -> None:
         super().__init__()
-        caps: tuple[tuple[str, Any], ...] = ("limit", limit), ("rewrites", rewrites)
-        for name, cap in caps:
-            if cap is not None and not (isinstance(cap, int) and cap >= 0):
-                raise PassTypeError(Diagnostic(f"{name} is a number of passes or rewrites, from 0 on", found=repr(cap)))
+        given: tuple[tuple[str, Any], ...] = ("limit", limit), ("rewrites", rewrites)
+        for name, value in given:
+            if value is not None and not (isinstance(value, int) and value >= 0):
+                raise PassTypeError(
+                    Diagnostic(f"{name} is a number of passes or rewrites, from 0 on", found=repr(value))
+                )
         self.limit = limit
         self.rewrites = rewrites
         self.always = frozenset(as_names(tuple(always), "always"))

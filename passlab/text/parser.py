@@ -3,7 +3,7 @@
 Accepts everything TVM's parser accepts, with exact spans on every node, and everything TVM's printer writes. That
 includes bare `let` and `match` as values, `ref(T)`, generic function types, escapes in strings, and numbers of every
 dtype (`1u8`, `2bf16`, `nanf`). Special names are in quotes: `%"a.b:0"`, `"odd type"`, `op"add"` for an operator hidden
-by a constructor. Malformed text raises a located `ParseError`, a text over a cap `LimitError`; no other error is
+by a constructor. Malformed text raises a located `ParseError`, a text over a limit `LimitError`; no other error is
 raised.
 
 Read `tokens` first, then `flat_parser` (names, attributes, and expressions that contain only atoms), then this file:

@@ -46,7 +46,7 @@ def tensor_record(array: np.ndarray[Any, Any]) -> bytes:
 
 
 def decode_tensor(text: str) -> np.ndarray[Any, Any]:
-    """Return the array, read-only. Raises `ValueError` for malformed data and `LimitError` over a cap."""
+    """Return the array, read-only. Raises `ValueError` for malformed data and `LimitError` over a limit."""
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
@@ -64,7 +64,7 @@ def record_size(read: Callable[[int], bytes]) -> int:
 
 
 def tensor_of_record(data: bytes | memoryview) -> np.ndarray[Any, Any]:
-    """Return the array of a record, read-only. Raises `ValueError` for malformed data and `LimitError` over a cap."""
+    """Return the array of a record, read-only. Raises `ValueError` for malformed data and `LimitError` over a limit."""
     if len(data) < _HEAD.size:
         raise ValueError("this tensor is cut off")
     magic, _, _, _, rank, code, bits, lanes = _HEAD.unpack_from(data)

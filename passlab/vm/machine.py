@@ -215,9 +215,9 @@ class Machine:
 
     # ------------------------------------------------------------ frames
     def _push(self, func_index: int, registers: list[Any], result_register: int) -> None:
-        cap = limits.current().frames
-        if len(self.frames) >= cap:
-            raise too_deep(cap)
+        deepest = limits.current().frames
+        if len(self.frames) >= deepest:
+            raise too_deep(deepest)
         self.frames.append(Frame(func_index, registers, result_register))
 
     def _return(self, value: Any) -> None:

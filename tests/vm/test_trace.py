@@ -117,7 +117,7 @@ def test_old_instants_come_back_by_running_again_over_memory_of_its_own(reused):
 def test_recording_stops_where_overwritten_memory_is_over_the_cap(reused):
     trace, _ = reused
     stopped = Trace.record(trace.code_map.program, trace.args, memory=100)
-    assert "overwritten tensors exceed the cap" in stopped.stopped
+    assert "overwritten tensors exceed the limit" in stopped.stopped
     assert not stopped.finished
     assert all(stopped[i].same_state(trace[i]) for i in range(len(stopped)))
 

@@ -1,7 +1,7 @@
 """Lays graphs out: DOT on standard input, Graphviz's JSON on standard output, in order. Run as a program of its own.
 
 It may crash or hang: the process that started it goes on. It imports nothing of passlab.
-Arguments: the folder that holds pygraphviz, and a cap on seconds of processor time.
+Arguments: the folder that holds pygraphviz, and a limit on seconds of processor time.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ class CompiledEngine:
     def _drive(self, value: Any) -> Value:
         """Run a call or activation and all that it calls; return the result. The loop replaces Python's recursion."""
         waiting, state, entries = self.waiting, self.state, self.entries
-        cap = limits.current().frames
+        deepest = limits.current().frames
         while True:
             # A tail call: the caller has ended, so nothing waits for this result but the frames below it.
             while type(value) is NextCall:
@@ -151,8 +151,8 @@ class CompiledEngine:
             try:
                 while True:
                     func, args = waiting[-1].send(value)
-                    if len(waiting) >= cap:
-                        raise too_deep(cap)
+                    if len(waiting) >= deepest:
+                        raise too_deep(deepest)
                     value = (entries.get(func) or self._entry(func)).begin(state, *args)
                     args = ()
                     while type(value) is NextCall:

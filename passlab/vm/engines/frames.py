@@ -120,6 +120,6 @@ def is_tail(function: VMFunction, index: int) -> bool:
     return bool(function.returned_register[index + 1] == function.instructions[index].dst)
 
 
-def too_deep(cap: int) -> LimitError:
+def too_deep(deepest: int) -> LimitError:
     """Return the error for calls nested deeper than `limits.frames`."""
-    return LimitError(f"calls are nested deeper than the limit `frames` ({cap:,})")
+    return LimitError(f"calls are nested deeper than the limit `frames` ({deepest:,})")

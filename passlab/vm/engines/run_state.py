@@ -48,18 +48,18 @@ class State:
 
         Raises `LimitError` where `needed` more bytes exceed the limit.
         """
-        cap = limits.current().live_bytes
+        limit = limits.current().live_bytes
         roots: list[Any] = [list((local_vars or {}).values()), [f.registers for f in self.frames]]
         roots += [list(g.gi_frame.f_locals.values()) for g in self.waiting if g.gi_frame is not None]
         live = live_bytes(roots)
-        if live + needed > cap:
+        if live + needed > limit:
             raise LimitError(
                 Diagnostic(
-                    f"the program holds {live:,} bytes and needs {needed:,} more; the limit `live_bytes` is {cap:,}",
+                    f"the program holds {live:,} bytes and needs {needed:,} more; the limit `live_bytes` is {limit:,}",
                     hint="raise it with `passlab.limits.override(live_bytes=...)`",
                 )
             )
-        self.room = max(cap - live - needed, cap // SHARE)
+        self.room = max(limit - live - needed, limit // SHARE)
 
     def meter(self, instruction: Instruction, step: Step) -> Step:
         """Return a step that also pays for what each instruction of its form allocates: a storage or an object."""

@@ -6,7 +6,7 @@ a kernel overwrites an earlier result is the old content saved (`Overwritten`).
 
 The log consists of segments. Each begins with a checkpoint: the frames and registers of that moment, shared with the
 previous checkpoint where nothing changed. Control flow is kept for ever (some 25 bytes per instruction); the objects of
-old segments are dropped when they exceed the memory cap, and restored by a replay from the checkpoint.
+old segments are dropped when they exceed the memory limit, and restored by a replay from the checkpoint.
 
 Basic blocks of scalar arithmetic and ADT values run at once (`basic_blocks`), and the log keeps only the path of
 blocks. Their objects are restored like dropped ones, and their instructions share the time of the block evenly. Queries
@@ -50,7 +50,7 @@ class QuickFrame(Frame):
 class TracingMachine(Machine):
     """A machine that records a log.
 
-    `memory` is the cap in bytes on the objects in the log: over it, objects of the oldest segments are dropped. Where
+    `memory` is the limit in bytes on the objects in the log: over it, objects of the oldest segments are dropped. Where
     that does not suffice, and after `most` instructions, recording stops and `stopped` says why. A machine `like`
     another of the same executable shares its decoded instructions and blocks.
     """
@@ -108,7 +108,7 @@ class TracingMachine(Machine):
         self.log.started = perf_counter()
         self._execute(self._record_all, self._limit)
         if self.frames and not self.stopped:
-            self.stopped = f"the cap of {len(self.log):,} recorded instructions was reached"
+            self.stopped = f"the limit of {len(self.log):,} recorded instructions was reached"
         return self.result
 
     # ------------------------------------------------------------ the loops
@@ -155,7 +155,7 @@ class TracingMachine(Machine):
 
     def _run_blocks(self, budget: int) -> None:
         """Run blocks for `budget` instructions, or to an instruction outside of blocks, and update the frames."""
-        path, frames, numbers, cap = self.log.path, self.frames, self._numbers, limits.current().frames
+        path, frames, numbers, deepest = self.log.path, self.frames, self._numbers, limits.current().frames
         put_block, put_time = path.blocks.append, path.clock.append
         number, done = self.log.frames, 0
         frame = self._quick_frame()
@@ -191,8 +191,8 @@ class TracingMachine(Machine):
             if block.tail:
                 frame.func_index, frame.registers, numbers[-1] = callee, r, number
             else:
-                if len(frames) >= cap:
-                    raise too_deep(cap)
+                if len(frames) >= deepest:
+                    raise too_deep(deepest)
                 frame.pc = block.after
                 frame = QuickFrame(callee, r, block.result_register)
                 frames.append(frame)
@@ -335,7 +335,7 @@ class TracingMachine(Machine):
         self._unwritten.add(key)
         self._segment.created.add(key)
         self._bytes += buffer.size + OBJECT_BYTES
-        # Objects are dropped by whole segments, so none may have more than a sixteenth of the cap.
+        # Objects are dropped by whole segments, so none may have more than a sixteenth of the limit.
         if self._bytes > self.memory >> 4:
             self._mark = 0
 
@@ -355,13 +355,13 @@ class TracingMachine(Machine):
             content = bytes_of(buffer)[start : start + tensor.nbytes].tobytes()
             self.log.overwritten.setdefault(key, []).append(Overwritten(event, buffer, start, content))
             self.log.saved_bytes += len(content) + OBJECT_BYTES
-            # Objects are dropped only when a segment begins, so begin one before the cap is exceeded.
+            # Objects are dropped only when a segment begins, so begin one before the limit is exceeded.
             if self.log.saved_bytes > self.memory >> 1:
                 self._mark = 0
         self._segment.writes.setdefault(key, []).append(event)
 
     def _cut(self) -> None:
-        """Begin a new segment, and drop objects of the oldest ones over the memory cap, unless recording ends."""
+        """Begin a new segment, and drop objects of the oldest ones over the memory limit, unless recording ends."""
         log = self.log
         if len(log) >= self._limit:
             return
@@ -373,7 +373,7 @@ class TracingMachine(Machine):
             log.kept -= segment.bytes
             log.dropped += 1
         if log.kept_bytes() > self.memory:
-            self.stopped = f"saved contents of overwritten tensors exceed the cap of {self.memory:,} bytes"
+            self.stopped = f"saved contents of overwritten tensors exceed the limit of {self.memory:,} bytes"
 
     def _checkpoint(self) -> None:
         log = self.log
