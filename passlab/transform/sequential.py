@@ -41,7 +41,6 @@ from passlab.errors import Diagnostic, PassError, PassTypeError
 from passlab.ir.module import IRModule
 from passlab.lazy import PIPELINE_TEXT, late
 from passlab.transform.base import Pass, PassRun
-from passlab.transform.context import PassContext
 from passlab.transform.numeric_contract import combine
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.registry import how_to_make_a_pass
@@ -111,7 +110,8 @@ class Sequential(Pass):
             info = child.info
             reason = context.why_disabled(info)
             if reason is not None:
-                _report_skipped(child, context, mod, run, reason)
+                if context.instruments:
+                    context._report_skipped(PassRun(child, context, mod, run), reason)
                 continue
             # Required passes run every time: a pass in between may have undone their work. If there is nothing to do,
             # they return the same module.
@@ -142,11 +142,6 @@ class Sequential(Pass):
             f"Run Sequential pass: {self.info.name} at the optimization level {self.info.opt_level}. "
             f"The passes will be executed are: [{names}]"
         )
-
-
-def _report_skipped(child: Pass, context: PassContext, mod: IRModule, parent: PassRun, reason: str) -> None:
-    if context.instruments:
-        context._report_skipped(PassRun(child, context, mod, parent), reason)
 
 
 def required_passes(child: Pass) -> list[Pass]:
