@@ -14,9 +14,8 @@ from passlab.diffing.diff import Diff, diff, same_programs
 from passlab.errors import Diagnostic
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.oracle.validation import DEFAULT_CONTRACT, declared_contract
 from passlab.transform.base import Pass
-from passlab.transform.numeric_contract import NumericContract, combine
+from passlab.transform.numeric_contract import DEFAULT_CONTRACT, NumericContract, combine, declared_contract
 
 Status = Literal["input", "ran", "skipped", "failed", "running"]
 Role = Literal["step", "required", "nested"]

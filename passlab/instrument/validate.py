@@ -18,11 +18,11 @@ from passlab.instrument.unchanged import Memento, input_problem
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.oracle.trial import Inputs, Trial
-from passlab.oracle.validation import DEFAULT_CONTRACT, Check, declared_contract, examine
+from passlab.oracle.validation import Check, examine
 from passlab.pickling import OfOneProcess
 from passlab.table import Table, Tabular
 from passlab.transform.base import PassRun, current_run
-from passlab.transform.numeric_contract import NumericContract
+from passlab.transform.numeric_contract import DEFAULT_CONTRACT, NumericContract, declared_contract
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.sequential import Sequential
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from passlab.errors import Diagnostic, PasslabError, PassTypeError, counted
+from passlab.errors import Diagnostic, PasslabError, counted
 from passlab.evaluate import Evaluator
 from passlab.evaluate.agreement import Disagreement, disagreement
 from passlab.evaluate.values import Value
@@ -41,11 +41,9 @@ from passlab.oracle.tolerance import (
     special_disagreement,
 )
 from passlab.oracle.trial import GIVEN, Run, Trial
-from passlab.transform.base import Pass
-from passlab.transform.numeric_contract import FINITE, NumericContract, Rounds
+from passlab.transform.numeric_contract import DEFAULT_CONTRACT, NumericContract
 
 Outcome = Literal["kept", "unchanged", "no contract", "not checked", "broken"]
-DEFAULT_CONTRACT = Rounds(4) + FINITE  # the contract of a pass that declares none
 NOT_FINITE = "numbers on the way are not finite"
 
 
@@ -90,23 +88,6 @@ class Check:
             return ""
         on = f" (on {self.inputs})" if self.inputs and self.inputs != GIVEN else ""
         return f"{self.node or self.finding}{on}"
-
-
-def check_contract(contract: Any) -> None:
-    """Raise `PassTypeError` for a `default_contract` other than a numeric contract or None."""
-    if contract is not None and not isinstance(contract, NumericContract):
-        hint = "transform.EXACT, transform.Rounds(ulps) or None"
-        raise PassTypeError(Diagnostic("`default_contract` is a numeric contract", found=repr(contract), hint=hint))
-
-
-def declared_contract(
-    pass_: Pass | None, default_contract: NumericContract | None = DEFAULT_CONTRACT
-) -> NumericContract | None:
-    """Return the contract of a pass; `default_contract` for a pass of the user that declares none."""
-    check_contract(default_contract)
-    if pass_ is None:
-        return default_contract
-    return pass_.contract if pass_.contract is not None or pass_.trusted else default_contract
 
 
 def examine(

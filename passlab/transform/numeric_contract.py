@@ -9,8 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from passlab.arguments import checked
+from passlab.errors import Diagnostic, PassTypeError
+
+if TYPE_CHECKING:
+    from passlab.transform.base import Pass
 
 
 @dataclass(frozen=True)
@@ -73,3 +78,23 @@ def combine(contracts: Iterable[NumericContract | None]) -> NumericContract | No
             return None
         total += contract
     return total
+
+
+DEFAULT_CONTRACT = Rounds(4) + FINITE  # the contract of a pass that declares none
+
+
+def check_contract(contract: Any) -> None:
+    """Raise `PassTypeError` for a `default_contract` other than a numeric contract or None."""
+    if contract is not None and not isinstance(contract, NumericContract):
+        hint = "transform.EXACT, transform.Rounds(ulps) or None"
+        raise PassTypeError(Diagnostic("`default_contract` is a numeric contract", found=repr(contract), hint=hint))
+
+
+def declared_contract(
+    pass_: Pass | None, default_contract: NumericContract | None = DEFAULT_CONTRACT
+) -> NumericContract | None:
+    """Return the contract of a pass; `default_contract` for a pass of the user that declares none."""
+    check_contract(default_contract)
+    if pass_ is None:
+        return default_contract
+    return pass_.contract if pass_.contract is not None or pass_.trusted else default_contract

@@ -24,7 +24,8 @@ LOADED = {
 # What runs, searches and steps through programs, and what reads those of other compilers, of which a recording that is
 # shown needs nothing.
 NOT_FOR_PASSES = (
-    "passlab.vm", "passlab.executor", "passlab.debugger", "passlab.frontend", "passlab.testing", "passlab.dumps", "passlab.recorders", "pandas",
+    "passlab.vm", "passlab.executor", "passlab.debugger", "passlab.frontend", "passlab.testing", "passlab.dumps", "passlab.recorders",
+    "passlab.oracle.trial", "pandas",
 )  # fmt: skip
 CELLS = [
     ("relay", "", PROGRAM),

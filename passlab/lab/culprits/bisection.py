@@ -43,10 +43,10 @@ from passlab.oracle.deadline import TimeUpError
 from passlab.oracle.predicate import Predicate, judge
 from passlab.oracle.signature import same_failure
 from passlab.oracle.trial import SECONDS, Inputs, Trial
-from passlab.oracle.validation import DEFAULT_CONTRACT, Check, check_contract, examine
+from passlab.oracle.validation import Check, examine
 from passlab.rewriting.let_removal import remove_lets
 from passlab.table import Table, Tabular
-from passlab.transform.numeric_contract import NumericContract
+from passlab.transform.numeric_contract import DEFAULT_CONTRACT, NumericContract, check_contract
 from passlab.transform.pipeline_text import Pipeline, as_pass
 
 if TYPE_CHECKING:

@@ -49,9 +49,9 @@ from passlab.oracle.deadline import Deadline, Stopwatch, TimeUpError, check_seco
 from passlab.oracle.first_wrong import WrongNode
 from passlab.oracle.signature import raising_line
 from passlab.oracle.trial import SECONDS, Inputs, Trial
-from passlab.oracle.validation import DEFAULT_CONTRACT, Check
+from passlab.oracle.validation import Check
 from passlab.table import Table, Tabular
-from passlab.transform.numeric_contract import NumericContract
+from passlab.transform.numeric_contract import DEFAULT_CONTRACT, NumericContract
 
 Progress = Callable[[str, str, float], Any]
 CLEAR_SECONDS = 1.0  # limit of the search for a wrong kernel behind a guilty pass

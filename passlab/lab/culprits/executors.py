@@ -50,10 +50,9 @@ from passlab.oracle.deadline import TimeUpError, run_within
 from passlab.oracle.drawn_inputs import Draw
 from passlab.oracle.tolerance import LEAST_NOISE, beyond, special_disagreement
 from passlab.oracle.trial import GIVEN, Trial, attempt
-from passlab.oracle.validation import DEFAULT_CONTRACT
 from passlab.rewriting.entry import MAIN, with_entry
 from passlab.transform.context import PassContext
-from passlab.transform.numeric_contract import FINITE
+from passlab.transform.numeric_contract import DEFAULT_CONTRACT, FINITE
 from passlab.vm.compiling.compiler import compile as compile_module
 from passlab.vm.compiling.compiler import generate
 from passlab.vm.executable import Executable

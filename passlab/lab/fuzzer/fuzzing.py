@@ -45,12 +45,11 @@ from passlab.lab.recordings.recording import record
 from passlab.lab.reducer.script import bisection_script
 from passlab.oracle.deadline import Deadline, check_seconds
 from passlab.oracle.signature import signature_of
-from passlab.oracle.validation import DEFAULT_CONTRACT
 from passlab.table import Table, Tabular
 from passlab.testing.programs import generate
 from passlab.testing.programs.registry import Template, operator_names, templates
 from passlab.transform.base import Pass
-from passlab.transform.numeric_contract import NumericContract
+from passlab.transform.numeric_contract import DEFAULT_CONTRACT, NumericContract
 from passlab.transform.pipeline_text import as_pass
 from passlab.transform.sequential import Sequential
 

@@ -19,9 +19,9 @@ from passlab.instrument.events import Event, contract_of
 from passlab.ir.module import IRModule
 from passlab.lab.recordings.recording import Recording
 from passlab.oracle.trial import Inputs, Trial, attempt
-from passlab.oracle.validation import DEFAULT_CONTRACT, Check, examine
+from passlab.oracle.validation import Check, examine
 from passlab.table import Table, Tabular
-from passlab.transform.numeric_contract import NumericContract
+from passlab.transform.numeric_contract import DEFAULT_CONTRACT, NumericContract
 from passlab.transform.sequential import Sequential
 
 

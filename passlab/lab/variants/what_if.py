@@ -30,11 +30,11 @@ from passlab.lab.variants.pipeline_variants import WhatIf
 from passlab.lazy import notebook_forms
 from passlab.oracle.deadline import check_seconds
 from passlab.oracle.trial import Trial
-from passlab.oracle.validation import DEFAULT_CONTRACT, declared_contract, examine
+from passlab.oracle.validation import examine
 from passlab.table import Table
 from passlab.text.parser import parse
 from passlab.transform.base import Pass
-from passlab.transform.numeric_contract import NumericContract, combine
+from passlab.transform.numeric_contract import DEFAULT_CONTRACT, NumericContract, combine, declared_contract
 from passlab.transform.pipeline_text import as_pass
 from passlab.transform.sequential import Sequential
 
