@@ -24,8 +24,7 @@ LOADED = {
 # What runs, searches and steps through programs, and what reads those of other compilers, of which a recording that is
 # shown needs nothing.
 NOT_FOR_PASSES = (
-    "passlab.vm", "passlab.executor", "passlab.debugger", "passlab.frontend", "passlab.testing", "passlab.dumps", "passlab.recorders",
-    "passlab.oracle.trial", "pandas",
+    "passlab.vm", "passlab.executor", "passlab.debugger", "passlab.frontend", "passlab.testing", "passlab.dumps", "passlab.recorders", "pandas",
 )  # fmt: skip
 CELLS = [
     ("relay", "", PROGRAM),
@@ -67,6 +66,13 @@ def test_a_recording_is_shown_without_what_runs_programs():
     assert "passlab.lab.recordings.recording" in names
     assert "passlab.notebook.explorer" in names
     assert not [name for name in names if name.startswith(NOT_FOR_PASSES)]
+
+
+def test_a_recording_is_made_without_what_compares_values():
+    code = f"import passlab\npasslab.record(passlab.parse('{PROGRAM}'), 'FoldConstant, FuseOps')\n"
+    names = lines_of(SHELL + code + NEW)[-1].split()
+    assert "passlab.lab.recordings.recording" in names
+    assert "passlab.oracle.trial" not in names
 
 
 INTERRUPTS = """
