@@ -111,6 +111,10 @@ def atomic_files(*paths: str | os.PathLike[str]) -> Iterator[tuple[Path, ...]]:
         raise
     except OSError as error:
         raise writing_error(shown, error) from error
+    except MemoryError as error:
+        hint = f"free some memory and write again; {_STAYS}"
+        message = f"{shown} cannot be written: there is not enough memory"
+        raise FileAccessError(Diagnostic(message, hint=hint)) from error
     finally:
         for folder in folders.values():
             shutil.rmtree(folder, ignore_errors=True)

@@ -13,7 +13,7 @@ import numpy as np
 from passlab import limits
 from passlab.errors import RunTypeError, type_in_words
 from passlab.ir.expr import Constant
-from passlab.text.tensor_bytes import tensor_of_record, tensor_record
+from passlab.text.tensor_bytes import enough_memory, tensor_of_record, tensor_record
 from passlab.vm.files.constant_files import MAGIC
 from passlab.vm.files.loading import Reader
 from passlab.vm.files.saving import number, texts
@@ -21,6 +21,7 @@ from passlab.vm.files.saving import number, texts
 HEAD = 32  # bytes of a record before its shape; the last eight begin with the rank (int32)
 
 
+@enough_memory("the bytes of these parameters", "save fewer of them at a time")
 def save_param_dict(params: Mapping[str, Any]) -> bytes:
     """Return arrays, numbers or constants by name as bytes. Raises `RunTypeError` for anything but a mapping.
 

@@ -568,7 +568,8 @@ def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = N
     }
     """
     meta = MetaWriter()
-    with enough_memory("the text of this program"):
+    hint = "`show_meta_data=False` leaves the weights out; `Recording.save` and `relay.save_param_dict` write files"
+    with enough_memory("the text of this program", hint):
         body = _print(node, meta, annotate, None, spans)
         if isinstance(node, IRModule) and node.attrs:
             meta.reference(MODULE_ATTRS, node.attrs)

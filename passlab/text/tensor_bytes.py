@@ -36,13 +36,19 @@ def encode_tensor(array: np.ndarray[Any, Any]) -> str:
 
 def tensor_record(array: np.ndarray[Any, Any]) -> bytes:
     """Return an array as the bytes of TVM's binary NDArray."""
+    return b"".join(record_parts(array))
+
+
+def record_parts(array: np.ndarray[Any, Any]) -> tuple[bytes, memoryview]:
+    """Return head and data of such bytes. The data is the memory of the array itself, if it is contiguous."""
     name = dtype_name(array.dtype)
     base, digits = re.fullmatch(r"(float8_e4m3fn|float8_e5m2|[a-z]+)(\d*)", name).groups()  # type: ignore[union-attr]
     code, bits = (1, 1) if name == "bool" else (_CODES[base], int(digits or 8))
     little = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
-    raw = little.tobytes()
     head = _HEAD.pack(_MAGIC, 0, 1, 0, array.ndim, code, bits, 1)
-    return head + struct.pack(f"<{array.ndim + 1}q", *array.shape, len(raw)) + raw
+    return head + struct.pack(f"<{array.ndim + 1}q", *array.shape, little.nbytes), little.reshape(-1).view(
+        np.uint8
+    ).data
 
 
 def decode_tensor(text: str) -> np.ndarray[Any, Any]:
@@ -101,10 +107,9 @@ def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
 
 
 @contextmanager
-def enough_memory(what: str) -> Iterator[None]:
-    """Raise `LimitError` if the memory does not suffice for the block, which writes weights as text."""
+def enough_memory(what: str, hint: str = "`Recording.save` writes weights without a copy of them") -> Iterator[None]:
+    """Raise `LimitError` if the memory does not suffice for the block, which makes texts or bytes of weights."""
     try:
         yield
     except MemoryError as error:
-        hint = "`show_meta_data=False` leaves the weights out; `Recording.save` and `relay.save_param_dict` write files"
         raise LimitError(Diagnostic(f"there is not enough memory for {what}", hint=hint)) from error

@@ -38,6 +38,13 @@ from tests.architecture.sources import ROOT
 
 DUMP = "// -----// IR Dump Before CSE //----- //\nmodule {\n  func.func @f(%a: i32) -> i32 {\n    return %a : i32\n  }\n}\n"
 
+COUNT = 9999  # elements of an array
+
+
+@cache
+def numbers(state: int) -> Any:
+    return np.full(COUNT, state)
+
 
 @cache
 def net(state: int) -> Any:
@@ -81,8 +88,8 @@ WRITERS: dict[str, Callable[[int, Path], Any]] = {
     "kernel library": lambda state, path: executable(state).save()[1].export_library(path),
     "graph library": lambda state, path: built(state, "graph").export_library(path),
     "aot library": lambda state, path: built(state, "aot").export_library(path),
-    "constants": lambda state, path: save_constants(path, {"a": np.full(9999, state)}),
-    "parameters": lambda state, path: save_param_dict_to_file({"a": np.full(9999, state)}, str(path)),
+    "constants": lambda state, path: save_constants(path, {"a": numbers(state)}),
+    "parameters": lambda state, path: save_param_dict_to_file({"a": numbers(state)}, str(path)),
     "trace of a run": lambda state, path: debugger(state).trace.save(path),
     "trace of passes": lambda state, path: trace_events(state).save(path),
     "page of a recording": lambda state, path: recording(state).to_html(path),
@@ -252,6 +259,50 @@ def test_a_recording_on_a_full_disk_stays_what_it_was(small_disk: Path, saved: A
     with pytest.raises(FileAccessError, match="disk is full"):
         recording(1).save(target)
     assert contents(target) == saved[0]
+
+
+# ---------------------------------------------------------------- little memory
+LITTLE = """
+import resource, shutil, sys, tempfile
+from pathlib import Path
+import numpy as np
+from passlab import IRModule, relay
+from passlab.errors import PasslabError
+from tests.faults import test_writers as t
+
+def net(state):
+    x, weights = relay.var("x", shape=(64, 64)), relay.const(np.full(1 << 25, state, "float32"))
+    return IRModule.from_expr(relay.Function([x], relay.Tuple([relay.exp(x), weights])))
+
+t.net, t.COUNT = t.cache(net), 1 << 24
+writers = {**t.WRITERS, "recording": lambda state, path: t.recording(state).save(path)}
+for name in sys.argv[1:]:
+    path = Path(tempfile.mkdtemp()) / ("file.onnx" if name == "ONNX" else "file")
+    writers[name](0, path)
+    old = t.files_of(path)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (40 << 20), -1))
+    try:
+        writers[name](0, path)
+        said = "written"
+    except PasslabError as error:
+        said = error.diagnostics[0].message
+    resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+    assert said == "written" or t.files_of(path) == old
+    print(f"{name}: {said}", flush=True)
+    shutil.rmtree(path.parent, ignore_errors=True)
+"""
+WEIGHTY = ("executable", "graph library", "aot library", "constants", "parameters", "ONNX", "recording")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is a Linux system's")
+@pytest.mark.parametrize("name", WEIGHTY)
+def test_too_little_memory_is_told_and_leaves_the_older_file(name: str) -> None:
+    command = [sys.executable, "-c", LITTLE, name]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert not ran.stderr
+    told = "written" if name == "recording" else "memory"  # a recording's weights are written from where they are
+    assert told in ran.stdout
 
 
 # ---------------------------------------------------------------- kills

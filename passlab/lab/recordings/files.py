@@ -80,7 +80,7 @@ from passlab.text.meta_writer import MODULE_ATTRS, MetaWriter
 from passlab.text.metadata import MetaTable
 from passlab.text.parser import parse
 from passlab.text.printer import HEADER, text_with
-from passlab.text.tensor_bytes import decode_tensor, encode_tensor, tensor_of_record, tensor_record
+from passlab.text.tensor_bytes import decode_tensor, encode_tensor, record_parts, tensor_of_record
 
 FORMAT, VERSION, READABLE = "passlab recording", 2, (1, 2)  # version 1 holds all arrays in its metadata
 _INDEX, _META, _ARRAYS, _MODULES = "recording.json", "metadata.json", "arrays.bin", "modules"
@@ -355,10 +355,12 @@ class _ArrayWriter:
             unfinished = self._contexts.enter_context(atomic_file(self.path))
             self.file = self._contexts.enter_context(unfinished.open("wb"))
         start = self.file.tell()
-        record = tensor_record(array)
-        padding = -(start + len(record)) % _ALIGNMENT  # bytes up to the next multiple
-        self.file.write(record + bytes(padding))
-        return {"at": start, "bytes": len(record)}
+        head, data = record_parts(array)
+        size = len(head) + data.nbytes
+        padding = -(start + size) % _ALIGNMENT  # bytes up to the next multiple
+        for part in (head, data, bytes(padding)):
+            self.file.write(part)
+        return {"at": start, "bytes": size}
 
     def __enter__(self) -> None:
         pass

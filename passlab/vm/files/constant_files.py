@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.text.tensor_bytes import tensor_of_record, tensor_record
+from passlab.text.tensor_bytes import enough_memory, tensor_of_record, tensor_record
 from passlab.vm.files.disk import FileName, read_bytes, write_bytes
 from passlab.vm.files.loading import Reader
 from passlab.vm.files.saving import number, text
@@ -21,13 +21,18 @@ MAGIC = 0xF7E58D4F05049CB7  # TVM's, for a list of named arrays
 
 
 def save_constants(path: FileName, constants: Mapping[str, np.ndarray[Any, Any]]) -> None:
-    """Write arrays to a file. Raises `RunError` where that fails."""
+    """Write arrays to a file. Raises `RunError` where that fails, `LimitError` without memory for their bytes."""
+    write_bytes(path, _constant_bytes(constants), "the constants")
+
+
+@enough_memory("the bytes of these constants")
+def _constant_bytes(constants: Mapping[str, np.ndarray[Any, Any]]) -> bytes:
     parts = [number(MAGIC), number(len(constants))]
     for name, array in constants.items():
         record = tensor_record(array)
         parts += (text(name), number(len(record)), record)
     data = b"".join(parts)
-    write_bytes(path, data + struct.pack("<I", zlib.crc32(data)), "the constants")
+    return data + struct.pack("<I", zlib.crc32(data))
 
 
 def load_constants(path: FileName) -> dict[str, np.ndarray[Any, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from passlab.text.tensor_bytes import enough_memory
 from passlab.vm.files.loading import Reader
 from passlab.vm.files.saving import frame_section, number, text
 
@@ -17,6 +18,7 @@ MAGIC = int.from_bytes(b"PLIB\r\n\x1a\n", "little")  # a transfer as text would 
 VERSION = "passlab-library 1"
 
 
+@enough_memory("the bytes of this library")
 def pack(kind: str, parts: Sequence[bytes]) -> bytes:
     """Return parts as the bytes of one file."""
     return number(MAGIC) + text(VERSION) + text(kind) + b"".join(map(frame_section, parts))

@@ -26,7 +26,7 @@ from passlab.errors import Diagnostic, RunError, RunTypeError, VerifyError, type
 from passlab.ir.adt import TypeData
 from passlab.ir.expr import Function, Tuple
 from passlab.ir.module import IRModule
-from passlab.text.tensor_bytes import tensor_record
+from passlab.text.tensor_bytes import enough_memory, tensor_record
 from passlab.vm.executable import Executable, VMFunction
 from passlab.vm.files.disk import FileName, read_bytes, write_bytes
 from passlab.vm.isa import encode
@@ -89,6 +89,7 @@ class KernelLibrary:
         return self.text.encode("utf-8", "surrogatepass")
 
 
+@enough_memory("the bytes of this executable")
 def save(exe: Executable) -> tuple[bytes, KernelLibrary]:
     """Return an executable as bytes, and its kernels."""
     functions: dict[str, Function] = dict(zip(exe.kernel_names, exe.kernel_functions, strict=True))

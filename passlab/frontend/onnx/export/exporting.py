@@ -28,6 +28,7 @@ from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType
 from passlab.rewriting.parameters import bind_params_by_name
+from passlab.text.tensor_bytes import enough_memory
 
 Array = np.ndarray[Any, Any]
 FOLDED_BYTES = 2**26  # larger results are not folded, to keep the model small
@@ -142,6 +143,7 @@ PROTOBUF_LIMIT = 2**31 - 1  # bytes of one file; a larger model stores its weigh
 
 
 @checked
+@enough_memory("the ONNX model")
 def to_onnx(
     relay_ir: IRModule | Function,
     params: Mapping[str, Any] | None = None,
