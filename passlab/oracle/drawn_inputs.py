@@ -134,17 +134,20 @@ def _all_magnitudes(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]
 
 
 LARGE = 100.0  # numbers of a program whose doubles are drawn as well
+TINY = 1e-9  # and those whose reciprocals are
 
 
 def _program_numbers(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
     """The numbers in the program, their neighbours and the middles between two: they reach all sides of comparisons.
 
-    Of large ones also the doubles: a step behind 10,000 is less than what rounding may be.
+    Of large ones also the doubles: a step behind 10,000 is less than what rounding may be. Of tiny ones also the
+    reciprocals: the products with other numbers are lost in what they are added to.
     """
     ordered = sorted(sizes.numbers)
     values = [v + d for v in sizes.numbers for d in (0, -1, 1, -0.5, 0.5)] or [0.0]
     values += [2 * v for v in sizes.numbers if abs(v) >= LARGE]
     values += [(a + b) / 2 for a, b in itertools.pairwise(ordered)]
+    values += [1 / v for v in sizes.numbers if 0 < abs(v) < TINY] if is_float(dtype) else []
     if not is_float(dtype):
         low, high = _integer_range(dtype)
         values = [v for v in map(int, values) if low <= v <= high] or [0]
@@ -194,6 +197,12 @@ def _indices(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes
     if is_float(dtype):
         return np.asarray(rng.uniform(-1.7, 1.7, shape)).astype(dtype)
     return np.asarray(rng.integers(0, 2, shape)).astype(dtype)
+
+
+def _first_indices(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+    """Integers 0, valid indices of whatever has an element, as of a batch of one, and typical floats."""
+    values = _indices(rng, dtype, shape, sizes)
+    return values if is_float(dtype) else np.zeros_like(values)
 
 
 def _overflowing(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
@@ -292,6 +301,7 @@ DRAWS = (
     _DrawKind("more numbers of all magnitudes", _all_magnitudes, 1),
     _DrawKind("more NaN, infinities and negative zeros", _special, 2, special=True),
     _DrawKind("typical numbers and integers of 0 and 1", _indices, 3, typical=True, only=_takes_integers),
+    _DrawKind("typical numbers and integers of 0", _first_indices, 2, typical=True, only=_takes_integers),
     _DrawKind("magnitudes whose products overflow", _overflowing, 2, extreme=True),
     _DrawKind("tensors without elements", _positive, 0, only=_is_dynamic, alike=True),
     _DrawKind("tensors of one element", _positive, 1, only=_is_dynamic, alike=True),

@@ -73,3 +73,28 @@ def test_halves_are_drawn():
     mod = typed("%x: Tensor[(10), float32]", "round(%x)")
     halves = next(draw for draw in draws(mod) if draw.kind == "halves").arguments[0]
     assert {0.5, -0.5, 1.5, -1.5, 2.5, -2.5} <= set(halves.tolist())
+
+
+@pytest.mark.parametrize(
+    ("params", "body"),
+    [
+        ("%x: Tensor[(1, 3), float32], %i: Tensor[(2, 1), int32]", "gather(%x, %i, axis=0)"),
+        ("%x: Tensor[(1), float32], %i: Tensor[(1, 2), int64]", "gather_nd(%x, %i)"),
+        (
+            "%x: Tensor[(1, 2, 3, 3), float32], %b: Tensor[(9, 4), float32], %i: Tensor[(9), int32]",
+            "image.crop_and_resize(%x, %b, %i, crop_size=[1, 3])",
+        ),
+        ("%x: Tensor[(1, 4), float32], %i: Tensor[(9, 3), int32]", "adv_index((%x, %i))"),
+    ],
+)
+def test_a_batch_of_one_is_indexed_beside_typical_numbers(params, body):
+    mod, trial = typed(params, body), Trial()
+    kinds = [(draw.kind, trial.run(mod, number).error) for number, draw in enumerate(trial.draws(mod))]
+    assert any(kind.startswith("typical") and error is None for kind, error in kinds), kinds
+
+
+@pytest.mark.parametrize("number", [1e-30, -1e-20, 1e-10])
+def test_a_tiny_factor_meets_numbers_whose_products_are_ordinary(number):
+    mod = typed("%x: Tensor[(9), float32]", f"multiply(%x, {number}f)")
+    products = [abs(value) for draw in draws(mod) for value in draw.arguments[0] * np.float32(number)]
+    assert any(0.5 < product < 2 for product in products)
