@@ -354,10 +354,10 @@ def _collecting(stream: IO[bytes], begin: bytearray) -> Read:
 
 
 def write_archive(path: Path, files: Iterable[tuple[str, bytes | str]]) -> None:
-    """Write an archive of named files atomically."""
+    """Write an archive of named files atomically. The same files give the same bytes: the archive has no times."""
     with atomic_file(path) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in files:
-            file.writestr(name, data)
+            file.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
 
 
 Item = TypeVar("Item")

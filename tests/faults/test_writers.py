@@ -306,30 +306,48 @@ def test_too_little_memory_is_told_and_leaves_the_older_file(name: str) -> None:
 
 
 # ---------------------------------------------------------------- kills
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_same_state_is_the_same_file_at_any_time(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, write = tmp_path / ("file.onnx" if name == "ONNX" else "file"), WRITERS[name]
+    write(0, path)
+    first = files_of(path)
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    write(0, path)
+    assert files_of(path) == first
+
+
 KILLED = """
 import sys
 from pathlib import Path
 from tests.faults.test_writers import WRITERS, recording
-target = Path(sys.argv[1])
-print("ready", flush=True)
+target, name = Path(sys.argv[1]), sys.argv[2]
 for turn in range(100_000):
     recording(turn % 2).save(target / "net.rec")
-    WRITERS["graph library"](turn % 2, target / "net.lib")
+    WRITERS[name](turn % 2, target / "file.onnx")
+    print("ready", flush=True)
 """
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("seed", range(25))
-def test_a_killed_writer_leaves_whole_files(seed: int, tmp_path: Path, saved: Any) -> None:
-    recording(0).save(tmp_path / "net.rec")
-    WRITERS["graph library"](0, tmp_path / "net.lib")
-    with subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        time.sleep(random.Random(seed).uniform(0.0, 1.5))
-        process.send_signal(signal.SIGKILL)
-    assert contents(tmp_path / "net.rec") in saved
-    passlab.relay.runtime.load_module(tmp_path / "net.lib")
+@pytest.mark.in_parts
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_killed_writer_leaves_whole_files(name: str, tmp_path: Path, saved: Any) -> None:
+    states = []
+    for state in (1, 0):
+        recording(state).save(tmp_path / "net.rec")
+        WRITERS[name](state, tmp_path / "file.onnx")
+        states.append(files_of(tmp_path / "file.onnx"))
+    command = [sys.executable, "-c", KILLED, str(tmp_path), name]
+    for part in range(3):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            time.sleep(random.Random(f"{name} {part}").uniform(0.0, 0.5))
+            process.send_signal(signal.SIGKILL)
+        assert contents(tmp_path / "net.rec") in saved
+        assert files_of(tmp_path / "file.onnx") in states
 
 
 TOGETHER = """
