@@ -236,7 +236,9 @@ def batch_flatten(data: Operand) -> Call:
 def batch_matmul(
     tensor_a: Operand, tensor_b: Operand, out_dtype: DTypeLike = "", transpose_a: bool = False, transpose_b: bool = True
 ) -> Call:
-    """Multiply (b, m, k) by (b, k, n) sample by sample; a batch of 1 is broadcast.
+    """Multiply (b, m, k) by (b, k, n) sample by sample, giving (b, m, n); a batch of 1 is broadcast.
+
+    The result has `out_dtype`, or else the dtype of `tensor_a`.
 
     Attributes:
       out_dtype: dtype of the result (dtype)
@@ -751,6 +753,8 @@ def deformable_conv2d(
 def dense(data: Operand, weight: Operand, units: SupportsIndex | None = None, out_dtype: DTypeLike = "") -> Call:
     """Multiply `data` (..., k) by the transpose of `weight` (units, k), giving (..., units).
 
+    The result has `out_dtype`, or else the dtype of `data`.
+
     Attributes:
       units: rows of the weight, None to read them off (int or None)
     Shapes: data (..., k), weight (units, k) -> (..., units).
@@ -975,6 +979,8 @@ def matmul(
     transpose_b: bool = False,
 ) -> Call:
     """Multiply (..., m, k) by (k, n), with the result (..., m, n); either factor may be transposed.
+
+    The result has `out_dtype`, or else the dtype of `tensor_a`.
 
     Attributes:
       units: columns of the result, None to read them off (int or None)
