@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import passlab
 from passlab import relay
 from passlab.errors import FileAccessError, RunError
+from tests.architecture.sources import ROOT
 
 RUN = """
 import sys
@@ -83,3 +85,52 @@ def test_a_network_of_many_weights_is_written_line_by_line(tmp_path: Path) -> No
     lines = (tmp_path / "net.py").read_text("utf-8").splitlines()
     assert max(map(len, lines)) <= 120
     assert len(lines) > 150_000
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+import numpy as np
+import passlab
+from passlab import relay
+from passlab.op.declare import operator
+from passlab.op.relations import identity
+
+HOME
+operator("laws.own", ("data",), relation=identity, doc="Doubles.", example="laws.own(%x)")(own)
+mod = passlab.parse("def @main(%x: Tensor[(3), float32]) { exp(laws.own(%x)) }")
+x = np.arange(3, dtype="float32")
+assert np.array_equal(relay.create_executor("aot", mod).evaluate()(x), np.exp(x + x))
+Path("net.py").write_text("old")
+try:
+    relay.build(mod, executor=relay.backend.Executor("aot")).export_library("net.py")
+except passlab.errors.PasslabError as error:
+    print(error.diagnostics[0].message)
+"""
+KERNEL = "def own(attrs, data):\n    return data + data\n"
+HOMES = {
+    "of the script": KERNEL,
+    "made by a factory of the script": "def make():\n    def own(attrs, data):\n        return data + data\n    return own\nown = make()",
+    "of a module": "from kernels import own",
+}
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_a_kernel_that_only_this_process_has_is_refused_in_a_module(home: str, tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(KERNEL)
+    (tmp_path / "script.py").write_text(SCRIPT.replace("HOME", HOMES[home]))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def run(*command: str) -> str:
+        ran = subprocess.run(
+            [sys.executable, *command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
+        return ran.stdout
+
+    said = run("script.py")
+    if home == "of a module":
+        assert run("-c", "import net; print(net.main([0.0, 0.0, 0.0]))")
+        assert not said
+    else:
+        assert "would import `own` from the script or notebook" in said
+        assert (tmp_path / "net.py").read_text() == "old"

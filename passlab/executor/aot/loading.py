@@ -94,7 +94,7 @@ def drive_within_limits(value: Any, tail_call: Any, left_fuel: Fuel | None) -> A
 def import_parts(source: PythonSource) -> ModuleType:
     """Import a compiled module. Its files are deleted after the import."""
     with TemporaryDirectory(prefix="passlab-") as folder:
-        path = source.save(Path(folder) / "program.py")
+        path = source.save(Path(folder) / "program.py", here=True)
         spec = importlib.util.spec_from_file_location(f"passlab_program_{next(_numbers)}", path)
         assert spec is not None
         assert spec.loader is not None

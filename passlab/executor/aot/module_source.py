@@ -144,14 +144,19 @@ class PythonSource:
                 lines[i] = lines[i].replace("True", condition)
         return replace(self, text="\n".join(lines))
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, here: bool = False) -> Path:
         """Write the module to `path` (`.py`), and its constants next to it (`.npz`).
 
-        Raises `FileAccessError`, and `RunError` for a text that is not a name.
+        Raises `FileAccessError`, and `RunError` for a text that is not a name, and for a kernel that is defined in the
+        script or notebook that runs: no other process can import it. With `here` only this process reads the file.
         """
         target = as_path(path)
         if target.suffix != ".py" or not target.stem.isidentifier():
             raise RunError(Diagnostic(f"{target.name} is not a name of a Python module", hint="such as net.py"))
+        found = None if here else re.search(r"^from __main__ import (\w+)", self.text, re.MULTILINE)
+        if found is not None:
+            message = f"{target.name} would import `{found[1]}` from the script or notebook that runs now"
+            raise RunError(Diagnostic(message, hint=f"define `{found[1]}` in a module of its own, and import it there"))
         beside = [target.with_suffix(".npz")] if self.constants else []
         with atomic_files(*beside, target) as unfinished:
             if beside:
