@@ -76,6 +76,26 @@ def test_two_inputs_along_another_axis_with_a_result_that_does_not_grow() -> Non
     assert str(mod["main"].ret_type) == "Tensor[(2), int32]"
 
 
+@each("axis", [-2, -1, 0, 1])
+@each("auto_pad", [False, True])
+def test_an_axis_may_be_counted_from_the_end(auto_pad: bool, axis: int) -> None:
+    dispatch = transform.FlexibleShapeDispatch(axis=axis, buckets=[2, 4], auto_pad=auto_pad)
+    mod = dispatch(parse("def @main(%x: Tensor[(3, 3), float32]) { negative(%x) }"))
+    for length in range(1, 6):
+        x = np.arange(3 * length, dtype="float32").reshape((3, length) if axis % 2 else (length, 3))
+        assert (np.asarray(run(mod, x)) == -x).all()
+
+
+def test_no_function_is_replaced() -> None:
+    dispatch = transform.FlexibleShapeDispatch(buckets=[2])
+    own = """def @main(%x: Tensor[(1), int8]) { add(%x, @main_2(1i8)) }
+             def @main_2(%x: int8) -> int8 { negative(%x) }"""
+    for length in (2, 3):
+        assert np.asarray(run(dispatch(parse(own)), np.ones(length, "int8"))).tolist() == [0] * length
+    twice = dispatch(dispatch(parse(DENSE)))
+    assert (np.asarray(run(twice, numbers(2), W)) == numbers(2) @ W.T + 1).all()
+
+
 def test_padding_has_the_value_that_is_asked_for_and_is_cut_off_every_result() -> None:
     text = "def @main(%x: Tensor[(1), float32]) { (nn.relu(%x), add(%x, sum(%x))) }"
     mod = transform.FlexibleShapeDispatch(buckets=[4], auto_pad=True, pad_value=10)(parse(text))
@@ -99,6 +119,13 @@ def test_it_runs_in_a_pipeline() -> None:
 def test_what_cannot_be_is_said(options: dict[str, Any], message: str) -> None:
     with pytest.raises(PassValueError, match=message):
         transform.FlexibleShapeDispatch(**options)(parse(DENSE))
+
+
+@each("value", [0.5, 300, float("nan"), float("-inf")])
+def test_a_padding_value_is_a_number_of_the_dtype(value: float) -> None:
+    mod = parse("def @main(%x: Tensor[(1), int8]) { %x }")
+    with pytest.raises(PassValueError, match="the padding value is not a number of int8"):
+        transform.FlexibleShapeDispatch(auto_pad=True, pad_value=value)(mod)
 
 
 def test_inputs_are_tensors() -> None:

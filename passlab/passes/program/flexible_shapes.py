@@ -10,9 +10,10 @@ from passlab.errors import Diagnostic, PassValueError
 from passlab.infer import infer_module
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
+from passlab.ir.supply import NameSupply
 from passlab.ir.types import ANY, Any, TensorType, TupleType, Type
 from passlab.op import make
-from passlab.op.dtypes import array_dtype
+from passlab.op.dtypes import array_dtype, integer_info, is_float_name
 from passlab.rewriting.fresh_copy import fresh_copy
 from passlab.rewriting.reshaping import resize, with_param_types
 from passlab.transform.base import ModulePass
@@ -28,8 +29,8 @@ class FlexibleShapeDispatch(ModulePass):
     (`main_any`) for all others. With `auto_pad`, inputs are padded with `pad_value` to the next bucket, and the results
     are cut to the original length. `input_indices` are the positions of these inputs, which must all have the same
     length along `axis`; `affects_output` says whether the results have that length along `axis` as well. The result is
-    typed. Raises `PassValueError` for buckets that are not positive lengths, and for inputs and results that are not
-    tensors.
+    typed. Raises `PassValueError` for buckets that are not positive lengths, for inputs and results that are not
+    tensors, and for a `pad_value` that the dtype of an input does not hold.
     """
 
     buckets: Sequence[int] = (1,)
@@ -51,10 +52,16 @@ class FlexibleShapeDispatch(ModulePass):
             what = f"main has {len(main.params)} parameters"
             raise PassValueError(Diagnostic(what, expected="their places", found=str(list(self.input_indices))))
         lengths = sorted(set(self.buckets))
-        versions = {length: self._version(mod, main, length, f"main_{length}") for length in lengths}
-        fallback = self._version(mod, main, ANY, "main_any")
+        names = NameSupply()
+        for var in mod.get_global_vars():
+            names.reserve_name(var.name_hint)
+        versions = {n: self._version(mod, main, n, names.fresh_name(f"main_{n}")) for n in lengths}
+        fallback = self._version(mod, main, ANY, names.fresh_name("main_any"))
         params = [Var(p.name_hint, fallback[1][i], p.span) for i, p in enumerate(main.params)]
-        length = make("take", make("shape_of", params[self.input_indices[0]], dtype="int32"), _number(self.axis))
+        first = fallback[1][self.input_indices[0]]
+        assert isinstance(first, TensorType)
+        shape = make("shape_of", params[self.input_indices[0]], dtype="int32")
+        length = make("take", shape, _number(self.axis % len(first.shape)))
         body: Expr = Call(fallback[0], params)
         for bucket in reversed(lengths):
             test = make("less_equal" if self.auto_pad else "equal", length, _number(bucket))
@@ -92,9 +99,19 @@ class FlexibleShapeDispatch(ModulePass):
         after = np.zeros((len(ty.shape), 2), "int32")
         after[self.axis, 1] = 1
         widths = make("multiply", Constant(after), make("subtract", _number(bucket), length))
-        return make(
-            "dyn.nn.pad", value, widths, Constant(np.asarray(self.pad_value, array_dtype(ty.dtype))), pad_width=[]
-        )
+        return make("dyn.nn.pad", value, widths, self._padding(ty.dtype), pad_width=[])
+
+    def _padding(self, dtype: str) -> Constant:
+        """Return the padding value. Raises `PassValueError` if it is not a number of the dtype."""
+        value, kind = float(self.pad_value), array_dtype(dtype)
+        if not is_float_name(dtype):
+            low, high = (0, 1) if dtype == "bool" else (integer_info(kind).min, integer_info(kind).max)
+            if not value.is_integer() or not low <= value <= high:
+                what = f"the padding value is not a number of {dtype}"
+                raise PassValueError(
+                    Diagnostic(what, expected=f"a whole number from {low} to {high}", found=str(self.pad_value))
+                )
+        return Constant(np.asarray(self.pad_value, kind))
 
     def _cut(self, result: Expr, ty: Type | None, length: Expr) -> Expr:
         """Return a result, or each field of a tuple, cut to `length` along `axis`."""
