@@ -182,6 +182,21 @@ def test_all_that_has_no_derivative_is_told_at_once():
     assert "argsort" in str(caught.value)
 
 
+@pytest.mark.parametrize("result", ["((), %x)", "(((), ()), (%x, multiply(%x, %x)))", "((), ((), (), %x), 1f)"])
+def test_the_derivative_is_that_of_the_first_tensor(result: str):
+    mod = infer_module(parse(f"def @main(%x: float32) {{ {result} }}"))
+    derived = infer_module(IRModule({"main": transform.gradient(mod["main"])}))
+    assert Evaluator(derived).run("main", [np.float32(3)])[1][0] == 1
+
+
+@pytest.mark.parametrize("result", ["()", "((), ((),))", "ref(%x)", "(%x, ref(%x))", "fn () { %x }"])
+def test_a_result_without_a_derivative_is_named(result: str):
+    mod = infer_module(parse(f"def @main(%x: float32) {{ {result} }}"))
+    with pytest.raises(DiagnosticError, match="the result has no derivative") as info:
+        transform.gradient(mod["main"])
+    assert info.value.diagnostics[0].place is not None
+
+
 def test_misuse_is_explained():
     function = infer_module(parse(PROGRAMS["a product"]))["main"]
     with pytest.raises(PassValueError, match="higher_order"):

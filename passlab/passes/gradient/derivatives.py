@@ -9,7 +9,8 @@ from passlab.errors import Diagnostic, DiagnosticError, PassTypeError, PassValue
 from passlab.infer import infer_module
 from passlab.ir.expr import Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
-from passlab.ir.types import TensorType
+from passlab.ir.type_text import type_text
+from passlab.ir.types import TensorType, TupleType, holds, type_nodes
 from passlab.passes.gradient.checkpoints import has_checkpoints, mark_checkpoints
 from passlab.passes.gradient.reverse_mode import ReverseMode, normal, obstacles
 
@@ -81,6 +82,15 @@ def _higher_order(function: Function, mod: IRModule) -> Function:
     return ReverseMode(renamed).of_entry(whole[entry])
 
 
+def _result_obstacles(function: Function) -> list[Diagnostic]:
+    """Return why the result of a typed function has no derivative: it is not made of tensors, or of none."""
+    ty = function.body.checked_type
+    if holds(ty, TensorType) and all(isinstance(part, (TensorType, TupleType)) for part in type_nodes(ty)):
+        return []
+    expected = "a tensor, or a tuple of tensors"
+    return [Diagnostic("the result has no derivative", function.body.span, expected, type_text(ty))]
+
+
 def _check(mod: IRModule, entry: str, names: list[str]) -> None:
     diagnostics = []
     if mod[entry].type_params:
@@ -94,6 +104,7 @@ def _check(mod: IRModule, entry: str, names: list[str]) -> None:
                     f"the parameter %{param.name_hint} is not a tensor", param.span, found=str(param.checked_type)
                 )
             )
+    diagnostics += _result_obstacles(mod[entry])
     for name in names:
         diagnostics += obstacles("the function" if name == entry else f"@{name}", mod[name])
     if diagnostics:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from passlab.errors import Diagnostic, DiagnosticError
+from passlab.errors import Diagnostic
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import (
     Call,
@@ -147,9 +147,7 @@ class Lets:
         return self.push(result, ty) if typed and type(ty) is TupleType else result
 
     def _leaf(self, leaf: Callable[..., Expr], values: Sequence[Expr], ty: Type, typed: bool) -> Var:
-        if type(ty) is not TensorType:
-            what = f"a value of the type {ty} has no derivative"
-            raise DiagnosticError(Diagnostic(what, hint="only (tuples of) tensors have derivatives"))
+        assert type(ty) is TensorType
         return self.push(leaf(*values), ty if typed else None)
 
     def value(self, pair: Expr, ty: Type) -> Expr:
@@ -214,8 +212,9 @@ class ReverseMode:
 
     def _seed(self, result: Expr, ty: Type, lets: Lets) -> None:
         """Set the derivative of the first tensor of the result to ones."""
-        while isinstance(ty, TupleType) and ty.fields:
-            result, ty = lets.push(TupleGetItem(result, 0)), ty.fields[0]
+        while isinstance(ty, TupleType):
+            index = next(i for i, field in enumerate(ty.fields) if holds(field, TensorType))
+            result, ty = lets.push(TupleGetItem(result, index)), ty.fields[index]
         cell = lets.push(TupleGetItem(result, 1))
         lets.push(RefWrite(cell, lets.push(make("ones_like", lets.push(TupleGetItem(result, 0))))))
 
