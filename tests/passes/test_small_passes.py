@@ -10,7 +10,7 @@ import pytest
 
 from passlab import relay, transform
 from passlab.analysis.well_formed import well_formed
-from passlab.errors import PassError, PassTypeError, PassValueError, TypeInferenceError, WellFormedError
+from passlab.errors import PassError, PasslabError, PassTypeError, PassValueError, TypeInferenceError, WellFormedError
 from passlab.evaluate import Evaluator
 from passlab.infer import infer_module
 from passlab.ir import Call, Constant, Function, IRModule, Let, TensorType, Tuple, Var
@@ -265,6 +265,27 @@ def test_biases_of_parallel_dense_layers_are_added_to_the_batch(axis: int, batch
     args = [np.random.default_rng(i).standard_normal((3, 3)[: 2 - i // 2]).astype("float32") for i in range(3)]
     for a, b in zip(*(Evaluator(m).run("main", args) for m in (mod, result)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+@each(
+    "call",
+    [
+        'dyn.reshape(%x, full(3, shape=[2], dtype="int32"), newshape=[])',
+        'dyn.squeeze(%x, full(0, shape=[1], dtype="int32"), axis=[])',
+        'dyn.topk(%x, 9, k=None, ret_type="values")',
+        'dyn.full(1f, full(-1, shape=[2], dtype="int32"), shape=None, dtype="float32")',
+        'dyn.one_hot(zeros(shape=[2], dtype="int32"), 1f, 0f, 0, depth=0, dtype="float32")',
+        'dyn.broadcast_to(%x, full(3, shape=[2], dtype="int32"), shape=None)',
+        'dyn.nn.pad(%x, full(-9, shape=[2, 2], dtype="int32"), 0f, pad_width=[])',
+    ],
+)
+def test_a_dynamic_call_that_would_fail_may_stay_unused(call: str) -> None:
+    text = f"def @main(%c: bool, %x: Tensor[(2, 4), float32]) {{ if (%c) {{ sum({call}) }} else {{ sum(%x) }} }}"
+    result = infer_module(transform.DynamicToStatic()(typed(text)))
+    x = np.ones((2, 4), "float32")
+    assert Evaluator(result).run("main", [np.bool_(False), x]) == 8
+    with pytest.raises(PasslabError):
+        Evaluator(result).run("main", [np.bool_(True), x])
 
 
 _FOLLOWERS = [

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from passlab.analysis.state import Movability
+from passlab.errors import PasslabError
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, is_op_call, op_name
@@ -45,24 +46,35 @@ class DynamicToStatic(FunctionPass):
     """Replace `dyn.*` operators by their static forms where the arguments that give shapes are known at compile time.
 
     Such arguments are constants, shapes of tensors of static type, and values computed from these. Constant expressions
-    are folded at the end, as in Relay. The return type of a changed function is inferred again.
+    are folded at the end, as in Relay. The return type of a changed function is inferred again. A call whose arguments
+    give no legal shape stays, and fails if it is run.
     """
 
     def acts_on(self) -> Iterable[Part]:
         return *_RULES, *STARTS
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        constants = _KnownValues(Movability(mod))
+        constants, types = _KnownValues(Movability(mod)), NodeTypes()
 
         def static(pre: Expr, post: Expr) -> Expr:
             rule = _RULES.get(op_name(post))
             if rule is None or not is_op_call(post):
                 return post
             values = [constants.of(arg) for arg in post.args]
-            return rule(post, values) or post
+            try:
+                result = rule(post, values)
+            except PasslabError:  # such as a negative size: the call fails if it is run
+                return post
+            return post if result is None or _is_illegal(result, types) else result
 
         result = fold(rewrite(func, static, only=(Call,), name="dynamic as static"))
         return result if result is func else result.with_fields(ret_type=None)
+
+
+def _is_illegal(call: Expr, types: NodeTypes) -> bool:
+    """Return whether a call has no type though its arguments have."""
+    assert isinstance(call, Call)
+    return types.of(call) is None and all(types.of(arg) is not None for arg in call.args)
 
 
 class _KnownValues:
