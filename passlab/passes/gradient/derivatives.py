@@ -104,7 +104,8 @@ def _check(mod: IRModule, entry: str, names: list[str]) -> None:
                     f"the parameter %{param.name_hint} is not a tensor", param.span, found=str(param.checked_type)
                 )
             )
-    diagnostics += _result_obstacles(mod[entry])
+    if not mod[entry].type_params:
+        diagnostics += _result_obstacles(mod[entry])
     for name in names:
         diagnostics += obstacles("the function" if name == entry else f"@{name}", mod[name])
     if diagnostics:

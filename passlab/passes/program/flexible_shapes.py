@@ -109,7 +109,7 @@ class FlexibleShapeDispatch(ModulePass):
             if not value.is_integer() or not low <= value <= high:
                 what = f"the padding value is not a number of {dtype}"
                 raise PassValueError(
-                    Diagnostic(what, expected=f"a whole number from {low} to {high}", found=str(self.pad_value))
+                    Diagnostic(what, expected=f"a whole number from {low} to {high}", found=f"{self.pad_value:g}")
                 )
         return Constant(np.asarray(self.pad_value, kind))
 
