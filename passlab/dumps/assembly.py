@@ -16,7 +16,7 @@ from passlab import limits
 from passlab.dumps import verdicts
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
 from passlab.dumps.consistency import is_consistent
-from passlab.dumps.extents import extent_of, is_torn
+from passlab.dumps.extents import Extent, extent_of, is_torn
 from passlab.dumps.gaps import MACHINE, Gaps
 from passlab.dumps.language import HEAD, LANGUAGES, WHOLE, Language
 from passlab.dumps.llvm import without_slots
@@ -70,6 +70,8 @@ class Assembly:
         self._last_names: dict[str, tuple[int, int]] = {}
         self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._clean: set[int] = set()  # digests of whole bodies without other output
+        self._extents: dict[tuple[int, str], Extent] = {}  # by the digest and the scope of a body
+        self._slotless: dict[int, int] = {}  # digests of machine code, with and without slots
         self._broken: set[int] = set()  # digests of parts from which something is missing
         self._sound = 0  # the number of all others
         self._inside: list[Excerpt] = []  # other output in the last body,
@@ -138,7 +140,7 @@ class Assembly:
         clean = hash(raw)
         whole: bool | None = True
         if clean not in self._clean and not self.scan.is_live:
-            extent = extent_of(raw, banner, banner.language or self.language.name)
+            extent = self._extent(raw, clean, banner)
             whole = extent.whole
             if whole is None and banner.end < banner.source.size:
                 whole = True  # a heading ends it
@@ -152,8 +154,8 @@ class Assembly:
         plain = spans == (banner.body, banner.end)
         parts = [raw] if plain else [raw[a - banner.body : b - banner.body] for a, b in _span_pairs(spans)]
         data = FORMS[form](b"".join(parts))
-        compared = without_slots(data) if banner.language == "mir" else data.strip()
-        piece = Excerpt(banner.source, spans, hash(compared), form, data.count(b"\n"))
+        digest = self._digest_of_machine_code(data) if banner.language == "mir" else hash(data.strip())
+        piece = Excerpt(banner.source, spans, digest, form, data.count(b"\n"))
         key = (piece.digest, banner.unit if banner.scope != MODULE else "", banner.phase)
         entry = self._bodies.get(key) if banner.scope != FRAGMENT else ((), ())
         if entry is None:
@@ -162,6 +164,23 @@ class Assembly:
             whole = False
         self._is_torn = self._is_torn or whole is False
         return Body(piece, *entry, piece.digest, whole)
+
+    def _extent(self, raw: bytes, digest: int, banner: Banner) -> Extent:
+        """Return the extent of the program in a body; most passes print again what the one before has printed."""
+        language = banner.language or self.language.name
+        if banner.end == banner.source.size or language not in ("mir", "llvm") or banner.form:
+            return extent_of(raw, banner, language)
+        key = digest, banner.scope
+        if key not in self._extents:
+            self._extents[key] = extent_of(raw, banner, language)
+        return self._extents[key]
+
+    def _digest_of_machine_code(self, data: bytes) -> int:
+        """Return the digest of machine code without the slots of its lines."""
+        key = hash(data)
+        if key not in self._slotless:
+            self._slotless[key] = hash(without_slots(data))
+        return self._slotless[key]
 
     def _leave_out(self, banner: Banner, spans: tuple[int, ...]) -> bool:
         """Make all but some ranges of a body other output: of its pass, and behind a program after a pass of the next.

@@ -36,6 +36,7 @@ _MIR = re.compile(rb"(?!" + _TABLE + rb")(?:" + _MIR_LINE + rb")")
 _OWN = {"llvm": _LLVM, "mlir": _MLIR, "mir": _MIR, "python": _PYTHON}
 _NUMBERS = re.compile(rb"[#!][\w.$]*\d")
 _FARTHEST = 4  # lines of other output in the middle of a line
+_NEAR = 64  # rows that most changes are decided by
 MOST_LINES = 200_000
 Row = tuple[bytes, bool]  # a line, and whether it was left out of the program
 
@@ -51,7 +52,21 @@ def differ_in_other_output(old: Excerpt, new: Excerpt, language: str, are_progra
     own = _OWN.get(language)
     if own is None or max(old.lines, new.lines) > MOST_LINES:
         return False
-    rows, others = (_rows(one) for one in (old, new))
+    if len(old.spans) > 2 or len(new.spans) > 2:
+        return _match_rows(_rows(old), _rows(new), own, language, are_programs) < 0
+    lines, others = old.data.split(b"\n"), new.data.split(b"\n")
+    pairs = enumerate(zip(lines, others, strict=False))
+    begin = next((at for at, (line, other) in pairs if line != other), min(len(lines), len(others)))
+    for most in (_NEAR, MOST_LINES):  # what decides it mostly stands near the first line that differs
+        olds, news = ([(line, False) for line in one[begin : begin + most] if line.strip()] for one in (lines, others))
+        found = _match_rows(olds, news, own, language, are_programs)
+        if found >= 0 and found + _FARTHEST < min(len(olds), len(news)):
+            return False
+    return found < 0
+
+
+def _match_rows(rows: list[Row], others: list[Row], own: re.Pattern[bytes], language: str, are_programs: bool) -> int:
+    """Return -1 if rows differ in other output or damage alone, else the further one of the rows that show a change."""
     at = to = dropped = 0
     is_same = True  # but for white space
     while at < len(rows) or to < len(others):
@@ -77,9 +92,9 @@ def differ_in_other_output(old: Excerpt, new: Excerpt, language: str, are_progra
         elif at < len(rows) and _is_strange(rows[at], own):
             at, to = at + 1, to + _is_glued(rows[at], others, to)
         else:
-            return False
+            return max(at, to)
         dropped += 1
-    return dropped > 0 or is_same
+    return -1 if dropped or is_same else len(rows)
 
 
 def _rows(text: Excerpt) -> list[Row]:

@@ -386,7 +386,7 @@ def _read_stream(source: DumpSource, chosen: Format | None, every_pass: bool = F
     source = plain(unpacked(source))
     if chosen is None:
         chosen = detect(source)
-        if chosen is not None and chosen.name in ("llvm", "mlir") and len(runs := _runs(source)) > 1:
+        if chosen is not None and chosen.name in ("llvm", "mlir") and len(runs := _runs(source, chosen.name)) > 1:
             return _read_mixed(source, runs)
     if chosen is not None and chosen.read_stream is not None:
         return chosen.read_stream(source)
@@ -471,10 +471,15 @@ def _headings(one: Format, data: bytes) -> int:
 
 
 # A compiler that works in MLIR and in LLVM prints the passes of both into one stream, as Triton does.
-def _runs(source: DumpSource) -> list[tuple[str, int]]:
-    """Return where the headings of another language begin, with the language; fewer than two for a stream of one."""
+def _runs(source: DumpSource, first: str) -> list[tuple[str, int]]:
+    """Return where the headings of another language begin, with the language; fewer than two for a stream of one.
+
+    `first` is the language of most headings: without any of the other one, these are not looked at.
+    """
     heads: list[tuple[int, str]] = []
-    for name, reader in (("mlir", mlir), ("llvm", llvm)):
+    for name, reader in sorted((("mlir", mlir), ("llvm", llvm)), key=lambda one: one[0] == first):
+        if name == first and not heads:
+            return []
         for start, _, line, _ in find_lines(source, reader.MARK):
             found = reader.find_heading(line)
             if found is not None and reader.parse_heading(decode(line[found[0] : found[1]])) is not None:

@@ -4,8 +4,9 @@ import random
 
 import pytest
 
-from passlab.dumps import read, read_text
-from passlab.dumps.other_output import strange_lines
+from passlab.dumps import assembly, other_output, read, read_text
+from passlab.dumps.other_output import differ_in_other_output, strange_lines
+from passlab.dumps.source import BytesSource, Excerpt
 from tests.dumps import corpus
 from tests.dumps.test_extents import NAMES, NOISE, stored
 from tests.dumps.test_listed_passes import iree
@@ -23,6 +24,37 @@ def test_no_line_of_a_real_program_is_strange(name):
     for step in read(corpus.stream(name)):
         for text in (step.before_body, step.after_body):
             assert text is None or not strange_lines(text, step.language), step
+
+
+def excerpt(lines):
+    data = "\n".join(lines).encode()
+    return Excerpt(BytesSource(data), (0, len(data)), hash(data), "", len(lines))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_lies_far_apart_is_judged_as_what_lies_near(seed, monkeypatch):
+    """Lines of tools, changed instructions and torn lines, in any number and order."""
+    rng = random.Random(seed)
+    lines = [f"  %{at} = add i32 %0, {at}" for at in range(1, rng.choice((9, 70, 300)))]
+    changed = list(lines)
+    for _ in range(rng.choice((1, 2, 90))):
+        at = rng.randrange(len(changed))
+        line = changed[at]
+        kinds = ([rng.choice(STRAY), line], [line[:7], rng.choice(STRAY), line[7:]], [line, "", ""])
+        changed[at : at + 1] = rng.choice(kinds) if rng.random() < 0.98 else [line + ", 7"]
+    texts = excerpt(lines), excerpt(changed)
+    found = differ_in_other_output(*texts, "llvm"), differ_in_other_output(*texts[::-1], "llvm")
+    monkeypatch.setattr(other_output, "_NEAR", other_output.MOST_LINES)
+    assert found == (differ_in_other_output(*texts, "llvm"), differ_in_other_output(*texts[::-1], "llvm"))
+
+
+@pytest.mark.parametrize("name", ["llvm22-list-both", "llvm22-list-after"])
+def test_a_text_that_is_printed_again_is_not_scanned_again(name, monkeypatch):
+    seen = []
+    scan = assembly.extent_of
+    monkeypatch.setattr(assembly, "extent_of", lambda data, *rest: seen.append(data) or scan(data, *rest))
+    read(corpus.stream(name))
+    assert len(seen) <= len({*seen}) + 1  # a dump may end in such a text
 
 
 def check_stray_lines(rng, name):
