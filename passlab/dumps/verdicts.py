@@ -62,6 +62,7 @@ _WRAPS = re.compile(
     r"PipelineAdaptor|FixedPointIterator|^Inliner(?:Pass)?$|Pipeline(?:Pass)?$|^Composite|TranslateTargets|"
     r"DynamicPipeline|ExecutableTarget|ExecutableVariants|^(?:Configure|Translate|Serialize|Link|Preprocess)\w*Executables?(?:Pass)?$"
 )
+_ONLY_RUNS = re.compile("PipelineAdaptor|FixedPoint")
 _ON_ITSELF = re.compile(r"ExecutableTarget|All\w*Executables")  # they run passes on their own unit
 # The depth of operations in IREE's programs; the outermost module is 0, and modules inside a variant have functions.
 _DEPTHS = {"hal.executable": 1, "hal.executable.variant": 2, "builtin.module": 3, "vm.module": 3}
@@ -80,6 +81,7 @@ OTHER_PASS = "it may be the work of a pass that is not in the dump"
 BACK = "the text is as it was: perhaps a pass that is not in the dump changed it, and this one changed it back"
 IN_LINES = "the texts differ in lines that are perhaps other output"
 NO_PROGRAM = "no program stands below the headings of this pass"
+AROUND = "it only runs other passes, which are not seen to change this: a pass around it may have"
 CUT_OFF = "cut off here: the program below this heading does not end"
 TORN = "lines of the dump are missing between this text and the one before"
 
@@ -260,6 +262,8 @@ def _judge_program(step: Step, assembly: Assembly) -> None:
             step.verdict, step.since = "unknown", last.number if isinstance(last, Step) else 0
         elif assembly.traits.wraps and _INLINER.match(step.name):
             _judge_wrapper(step, assembly)
+        elif assembly.traits.wraps and isinstance(last, Step) and _ONLY_RUNS.search(step.name):
+            step.verdict, step.since, step.note = "unknown", last.number, step.note or AROUND
         elif isinstance(last, Step) and is_elsewhere(step, last):
             step.verdict = "unchanged"
             step.note = step.note or "the program changed elsewhere since the step before: by what ran in between"
@@ -423,7 +427,7 @@ def _judge_wrapper(step: Step, assembly: Assembly) -> None:
     these may be theirs.
     """
     inside = children_of(step, assembly.steps)
-    only_runs = "PipelineAdaptor" in step.name or "FixedPoint" in step.name
+    only_runs = _ONLY_RUNS.search(step.name) is not None
     quiet = all(child.verdict == "unchanged" for child in inside)
     if step.verdict == "unchanged" and not (only_runs and quiet):
         step.verdict = "unknown"
@@ -433,9 +437,7 @@ def _judge_wrapper(step: Step, assembly: Assembly) -> None:
         )
     elif only_runs and step.verdict == "changed" and not any(child.verdict == "changed" for child in inside):
         step.verdict, step.since = "unknown", step.number - 1
-        step.note = (
-            step.note or "it only runs other passes, which are not seen to change this: a pass around it may have"
-        )
+        step.note = step.note or AROUND
     inlines = _INLINER.match(step.name) is not None
     for child in inside if inlines else inside[:1]:
         if not only_runs and child.verdict == "changed" and _may_be_inlining(child, step, assembly):

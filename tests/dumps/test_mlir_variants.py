@@ -144,6 +144,18 @@ def test_what_a_pass_around_others_changed_is_not_guessed_where_its_text_is_that
     assert [step.number for step in recording.steps if step.assumed] == [1]
 
 
+@pytest.mark.parametrize("inside", ["Tile", "OpPipelineAdaptorPass"])
+def test_what_only_runs_others_did_not_lower_the_module_that_it_shows(inside):
+    """`Convert` lowers the module, and then runs a pipeline, which ends first."""
+    stream = [("First", 1), (inside, 1), ("OpPipelineAdaptorPass", 2), ("Convert", 2)]
+    stream += [(f"Last{number}", 2) for number in range(MOST_TYPED)]
+    text = scoped_dump("Begin", "func.func", 1)
+    recording = read((text + "".join(scoped_dump(name, "builtin.module", value) for name, value in stream)).encode())
+    assert [step.verdict for step in recording.steps[3:5]] == ["unknown", "unchanged"]
+    assert recording[4].range == (3, 4)
+    assert "a pass around it" in recording[4].note
+
+
 def test_an_operation_without_a_symbol_is_paired_with_its_own_text_where_threads_mix_them():
     def dump(when, value):
         head = f"// -----// IR Dump {when} CSE (cse) //----- //\n"
