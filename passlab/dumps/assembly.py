@@ -23,7 +23,7 @@ from passlab.dumps.llvm import without_slots
 from passlab.dumps.source import FORMS, Excerpt
 from passlab.dumps.step import Step, Unit
 
-_CRASH = re.compile(
+CRASH = re.compile(
     rb"(?m)^(?:PLEASE (?:submit|ATTACH)|Stack dump|[^\s%@][^\n]*: [^\n]*Assertion [`'\"]|terminate called"
     rb"|Segmentation fault|LLVM ERROR: |fatal error: |Traceback \(most recent call last\))[^\n]*"
 )
@@ -197,7 +197,7 @@ class Assembly:
             if not data.strip():
                 continue
             self.other.append(piece)
-            if not self.crash and (match := _CRASH.search(data)):
+            if not self.crash and (match := CRASH.search(data)):
                 self.crash = match[0].decode("utf-8", "surrogateescape")
             ends_body = end == banner.end and bool(spans)
             (self._printed if ends_body else self._inside).append(piece)

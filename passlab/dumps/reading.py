@@ -20,12 +20,12 @@ from passlab import limits
 from passlab.arguments import checked
 from passlab.atomic_file import checked_path
 from passlab.dumps import folders, iree, llvm, mlir, pictures, stages, torch, triton, xla
-from passlab.dumps.assembly import Assembly
+from passlab.dumps.assembly import CRASH, Assembly
 from passlab.dumps.banner import MODULE, Banner, Scan
 from passlab.dumps.extents import extent_of, root_operation
 from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, TORCH, Language
 from passlab.dumps.listed_passes import is_short
-from passlab.dumps.plain_text import plain
+from passlab.dumps.plain_text import SAMPLE, plain
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import (
     UNPACKING_ERRORS,
@@ -585,8 +585,24 @@ def _read_folder(path: Path, chosen: Format | None) -> TextRecording:
     # Files without a program, such as logs, are the other output; pictures in PDF have no text.
     used = {getattr(banner.source, "path", None) for banner in scan.banners}
     left = [FileSource(file) for file in files if file not in used and file.suffix != ".pdf"]
-    scan.other += [Excerpt(source, (0, source.size)) for source in left]
-    return _recording(chosen, scan, path.name, size)
+    logs = [Excerpt(source, (0, source.size)) for source in left]
+    scan.other += logs
+    recording = _recording(chosen, scan, path.name, size)
+    _read_logs(recording, logs)
+    return recording
+
+
+_ERROR = re.compile(rb"(?m)^[^\n]*\berror: ")
+
+
+def _read_logs(recording: TextRecording, logs: list[Excerpt]) -> None:
+    """Take from the logs in a folder how the compiler crashed, and what it said of the pass that failed."""
+    for log in logs:
+        head = log.source.read(0, SAMPLE)
+        if not recording.crash and (crash := CRASH.search(head)):
+            recording.crash = decode(crash[0])
+        if recording.failed is not None and _ERROR.search(head):
+            recording.failed.other += (log,)
 
 
 def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecording:

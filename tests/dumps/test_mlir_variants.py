@@ -144,6 +144,24 @@ def test_what_a_pass_around_others_changed_is_not_guessed_where_its_text_is_that
     assert [step.number for step in recording.steps if step.assumed] == [1]
 
 
+CRASHED = "tool: Passes.cpp:44: void run(): Assertion `module' failed.\nPLEASE submit a bug report to https://x\n"
+
+
+@pytest.mark.parametrize(("log", "crash"), [(CRASHED, "Assertion `module' failed"), ("x.mlir:7:8: error: no\n", "")])
+def test_a_log_in_the_folder_says_how_the_compiler_ended(log, crash, tmp_path):
+    (tmp_path / "stderr.log").write_text(log)
+    folder = tmp_path / "builtin_module_no-symbol-name"
+    folder.mkdir()
+    for name, when in (("0_cse", "After CSE (cse)"), ("1_verify", "After Verify Failed (verify)")):
+        (folder / f"{name}.mlir").write_text(f"// -----// IR Dump {when} //----- //\nmodule {{\n}}\n")
+    recording = read(tmp_path)
+    assert recording.format == "mlir-tree"
+    assert recording.failed.name == "Verify"
+    assert crash in recording.crash
+    assert bool(recording.crash) == bool(crash)
+    assert recording.failed.other_output == ("" if crash else log.strip())
+
+
 @pytest.mark.parametrize("inside", ["Tile", "OpPipelineAdaptorPass"])
 def test_what_only_runs_others_did_not_lower_the_module_that_it_shows(inside):
     """`Convert` lowers the module, and then runs a pipeline, which ends first."""
