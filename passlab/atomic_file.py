@@ -1,8 +1,9 @@
 """Files that are complete or not there. Everything that passlab writes is written here.
 
-No reader, no error and no kill in between leaves half a file: each is written under another name next to its own, and
-takes its place at the end. A full disk, a missing permission or folder, or a folder at the path end in a
-`FileAccessError`, and an older file stays as it was.
+No reader, no error and no kill in between leaves half a file: each is written in a temporary folder next to its own
+place, which it takes at the end. What a killed writer left there is removed when a file of that name is next written.
+A full disk, a missing permission or folder, or a folder at the path end in a `FileAccessError`, and an older file stays
+as it was.
 """
 
 from __future__ import annotations
@@ -80,10 +81,12 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 def atomic_files(*paths: str | os.PathLike[str]) -> Iterator[tuple[Path, ...]]:
     """Yield temporary paths for the block to write; all are renamed at the end, in order, or none after an error.
 
-    Those that lie in one folder have their final names in a temporary folder there, so that one may name another.
+    Those that lie in one folder have their final names in a temporary folder there, so that the last may name the
+    others. A kill leaves the older files, the new ones, or some without the last.
     Raises `FileAccessError`.
     """
     targets, folders = [checked_path(path) for path in paths], dict[Path, Path]()
+    held = ExitStack()
     shown: object = targets[0]
     try:
         finals = [Path(os.path.realpath(target)) for target in targets]
@@ -94,19 +97,20 @@ def atomic_files(*paths: str | os.PathLike[str]) -> Iterator[tuple[Path, ...]]:
             if mode is None or stat.S_ISREG(mode):
                 # In the same folder, since a file can be renamed in one step only within a file system.
                 if final.parent not in folders:
-                    # Drawn, since a process that was killed may have had the number of this one.
-                    folders[final.parent] = final.parent / f".passlab-{os.urandom(8).hex()}.part"
-                    folders[final.parent].mkdir()
+                    _remove_left_folders(final.parent, {other.name for other in finals})
+                    folders[final.parent] = held.enter_context(_held_part(final.parent))
                 unfinished.append(folders[final.parent] / final.name)
             else:
                 unfinished.append(final)
         yield tuple(unfinished)
+        moves = []
         for target, one, final, mode in zip(targets, unfinished, finals, modes, strict=True):
             shown = target
             if one is not final and one.exists():
                 if mode is not None:
                     one.chmod(stat.S_IMODE(mode))
-                one.replace(final)
+                moves.append((one, final))
+        _take_places(moves)
     except PasslabError:
         raise
     except OSError as error:
@@ -116,8 +120,63 @@ def atomic_files(*paths: str | os.PathLike[str]) -> Iterator[tuple[Path, ...]]:
         message = f"{shown} cannot be written: there is not enough memory"
         raise FileAccessError(Diagnostic(message, hint=hint)) from error
     finally:
-        for folder in folders.values():
-            shutil.rmtree(folder, ignore_errors=True)
+        held.close()
+
+
+def _take_places(moves: list[tuple[Path, Path]]) -> None:
+    """Rename files in order; an error leaves all older files, a kill those or the new ones, or the last one missing."""
+    renames = moves
+    if len(moves) > 1:  # the last names the others, and may not be there with one that is not its own
+        olds = [(final, one.with_name(f".passlab-{number}.old")) for number, (one, final) in enumerate(moves)]
+        renames = [*((final, old) for final, old in reversed(olds) if final.exists()), *moves]
+    done: list[tuple[Path, Path]] = []
+    try:
+        for source, goal in renames:
+            source.replace(goal)
+            done.append((source, goal))
+    except BaseException:
+        if len(done) < len(renames):
+            for source, goal in reversed(done):
+                goal.replace(source)
+        raise
+
+
+@contextmanager
+def _held_part(parent: Path) -> Iterator[Path]:
+    """Make a folder for unfinished files, which others can see to be in use while this process lives."""
+    while True:
+        # Drawn, since a process that was killed may have had the number of this one.
+        part = parent / f".passlab-{os.urandom(8).hex()}.part"
+        part.mkdir()
+        with held_folder(part):
+            if not part.exists():
+                continue  # another writer took it for that of a killed one, before it was held
+            try:
+                yield part
+            finally:
+                shutil.rmtree(part, ignore_errors=True)
+            return
+
+
+def _remove_left_folders(parent: Path, names: set[str]) -> None:
+    """Remove the folders in which killed writers left files of these names, where the system tells who still writes."""
+    with contextlib.suppress(OSError):
+        for part in unfinished_in(parent):
+            with contextlib.suppress(ImportError, OSError):
+                _remove_unless_held(part, names)
+
+
+def _remove_unless_held(part: Path, names: set[str]) -> None:
+    import fcntl
+
+    handle = os.open(part, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        left = {path.name for path in part.iterdir()}
+        if not left or left & names:
+            shutil.rmtree(part)
+    finally:
+        os.close(handle)
 
 
 def _mode(path: Path) -> int | None:

@@ -317,8 +317,9 @@ class Trace(TraceData):
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write the trace as one HTML page that steps through it without a kernel or a network."""
-        view = late("passlab.display.views.stepper", "stepper_view")(self)
-        late("passlab.display.pages.page", "write")(view, path)
+        with late("passlab.display.nodes", "own_numbers")():
+            view = late("passlab.display.views.stepper", "stepper_view")(self)
+            late("passlab.display.pages.page", "write")(view, path)
 
 
 @checked

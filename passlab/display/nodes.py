@@ -1,13 +1,16 @@
 """Numbers for the nodes that views show, and links from a node of a recording to the node that it replaced.
 
-A node has one number for the whole process, so that a selection in one view is highlighted in all others. A line
-of a program selects its subject. A node that replaced another is linked to it by `lab.recordings.provenance`, also
+A node has one number for the whole process, so that a selection in one view is highlighted in all others. A page is a
+document of its own and has `own_numbers`, so that it does not depend on what was shown before. A line of a program
+selects its subject. A node that replaced another is linked to it by `lab.recordings.provenance`, also
 through nodes without a line; without a recorded rewrite, two lines that are side by side in the diff are linked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import count
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -20,23 +23,46 @@ if TYPE_CHECKING:
     from passlab.lab.recordings.recording import Recording
 
 NO_NODE = -1
-_numbers: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()  # weak, so that numbers keep no program alive
-_nodes: WeakValueDictionary[int, Expr] = WeakValueDictionary()
-_next = count()
+
+
+class _Numbering:
+    """The numbers that nodes have got so far, and their nodes."""
+
+    def __init__(self) -> None:
+        self.numbers: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()  # weak, so that numbers keep no program alive
+        self.nodes: WeakValueDictionary[int, Expr] = WeakValueDictionary()
+        self.unused = count()
+
+    def of(self, node: Expr) -> int:
+        number = self.numbers.get(node)
+        if number is None:
+            number = self.numbers[node] = next(self.unused)
+            self.nodes[number] = node
+        return number
+
+
+_of_process = _Numbering()
+_numbering: ContextVar[_Numbering] = ContextVar("numbering", default=_of_process)
+
+
+@contextmanager
+def own_numbers() -> Iterator[None]:
+    """Number nodes from 0 within the block, for a page whose views are all made there."""
+    token = _numbering.set(_Numbering())
+    try:
+        yield
+    finally:
+        _numbering.reset(token)
 
 
 def number_of(node: Expr) -> int:
-    """Return the number of a node, which is the same in every view of this process."""
-    number = _numbers.get(node)
-    if number is None:
-        number = _numbers[node] = next(_next)
-        _nodes[number] = node
-    return number
+    """Return the number of a node, which is the same in every view of this process, or of this page."""
+    return _numbering.get().of(node)
 
 
 def node_of(number: int) -> Expr | None:
     """Return the node of a number, None if no view has shown it or it is no longer alive."""
-    return _nodes.get(number)
+    return _of_process.nodes.get(number)
 
 
 def line_node(line: Line) -> Expr | None:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -361,6 +362,104 @@ def test_a_killed_writer_leaves_whole_files(name: str, tmp_path: Path, saved: An
             process.send_signal(signal.SIGKILL)
         assert contents(tmp_path / "net.rec") in saved
         assert files_of(tmp_path / "file.onnx") in states or is_whole(tmp_path / "file.onnx")
+
+
+KILLED_AT_A_RENAME = """
+import os, sys
+from pathlib import Path
+from passlab.atomic_file import atomic_files
+paths, number, replace = [Path(name) for name in sys.argv[2:]], int(sys.argv[1]), Path.replace
+
+def stop_early(path, other):
+    global number
+    number -= 1
+    if number < 0:
+        os.kill(os.getpid(), 9)
+    return replace(path, other)
+
+Path.replace = stop_early
+with atomic_files(*paths) as unfinished:
+    for one in unfinished:
+        one.write_text("new")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no other system has kill -9")
+@pytest.mark.parametrize("files", [1, 2, 3])
+def test_a_kill_leaves_no_file_beside_the_weights_of_another(files: int, tmp_path: Path) -> None:
+    paths = [tmp_path / f"net.{number}" for number in range(files)]
+    for number in range(2 * files + 1):
+        for path in paths:
+            path.write_text("old")
+        command = [sys.executable, "-c", KILLED_AT_A_RENAME, str(number), *map(str, paths)]
+        ended = subprocess.run(command, cwd=ROOT, check=False).returncode
+        assert ended in (0, -signal.SIGKILL)
+        if paths[-1].exists():
+            assert {path.read_text() for path in paths} in ({"old"}, {"new"})
+    assert ended == 0
+    for number in range(2 * files):  # an error is told, and leaves all
+        for path in paths:
+            path.write_text("old")
+        with refusing_once(number):
+            said = message_of(lambda: _write_all(paths))
+        assert {path.read_text() for path in paths} == ({"old"} if said else {"new"})
+    assert sorted(tmp_path.iterdir()) == paths
+
+
+@contextmanager
+def refusing_once(number: int) -> Iterator[None]:
+    """Let the file system refuse one rename."""
+    replace, calls = Path.replace, count()
+
+    def refuse(path: Path, other: Path) -> Path:
+        if next(calls) == number:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return replace(path, other)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", refuse)
+        yield
+
+
+def _write_all(paths: list[Path]) -> None:
+    with atomic_files(*paths) as unfinished:
+        for one in unfinished:
+            one.write_text("new")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no other system tells whose process is gone")
+def test_the_next_write_of_a_file_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    target, other = tmp_path / "net", tmp_path / "other"
+    ready = "import sys; print('ready', flush=True); sys.stdin.read()"
+    script = f"from passlab.atomic_file import atomic_file\nwith atomic_file({str(target)!r}) as one:\n"
+    command = [sys.executable, "-c", script + f" one.write_text('half')\n exec({ready!r})"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        write_text(target, "whole")
+        assert len(list(tmp_path.iterdir())) == 2  # its writer is alive
+        process.kill()
+    write_text(other, "whole")
+    assert len(list(tmp_path.iterdir())) == 3  # it is of another file
+    write_text(target, "new")
+    assert sorted(tmp_path.iterdir()) == [target, other]
+
+
+def test_one_recording_is_the_same_page_in_every_process(tmp_path: Path) -> None:
+    recording(1).save(tmp_path / "net.rec")
+    script = (
+        "import sys\nfrom passlab.lab.recordings.recording import Recording\n"
+        "for name in sys.argv[2:]:\n    Recording.load(sys.argv[1]).to_html(name, static=name.endswith('static'))"
+    )
+    for seed in ("1", "2"):
+        names = [str(tmp_path / f"{seed}.{kind}") for kind in ("again", "static", "page")]
+        command = [sys.executable, "-c", script, str(tmp_path / "net.rec"), *names]
+        subprocess.run(command, check=True, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed})
+    pages = {
+        path.suffix: {other.read_bytes() for other in tmp_path.glob(f"?{path.suffix}")} for path in tmp_path.glob("1.*")
+    }
+    assert {suffix: len(texts) for suffix, texts in pages.items()} == {".again": 1, ".static": 1, ".page": 1}
+    assert pages[".again"] == pages[".page"]
 
 
 TOGETHER = """

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from passlab.atomic_file import write_text
 from passlab.display.html import Markup, tag
+from passlab.display.nodes import own_numbers
 from passlab.display.pages.page import document, static_document
 from passlab.display.pages.page_answers import page_answers
 from passlab.display.palette import PROSE
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import os
 
 
+@own_numbers()
 def report_html(recording: Recording) -> str:
     """Return a recording as a complete HTML document: what each pass did, the differences, the program at the end."""
     view = RecordingView(recording)
@@ -42,6 +44,7 @@ def _at_the_end(shown: RecordingView) -> Iterator[Markup]:
 
 
 @building()
+@own_numbers()
 def explorer_html(recording: Recording) -> str:
     """Return a recording as the explorer of a notebook, in one document: every step, difference and program inside."""
     view = RecordingView(recording)
