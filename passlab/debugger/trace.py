@@ -317,9 +317,7 @@ class Trace(TraceData):
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write the trace as one HTML page that steps through it without a kernel or a network."""
-        with late("passlab.display.nodes", "own_numbers")():
-            view = late("passlab.display.views.stepper", "stepper_view")(self)
-            late("passlab.display.pages.page", "write")(view, path)
+        late("passlab.display.pages.report", "write_trace")(self, path)
 
 
 @checked

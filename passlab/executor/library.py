@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.errors import Diagnostic, PasslabError, VerifyError
+from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.graph import COPY, NOP, Graph
 from passlab.executor.param_dict import load_param_dict, save_param_dict
 from passlab.infer import infer_module
@@ -34,7 +34,7 @@ from passlab.text.meta_writer import MetaWriter
 from passlab.text.parser import parse
 from passlab.text.printer import HEADER, text_with
 from passlab.vm.files.library_file import pack
-from passlab.vm.files.loading import Reader, kernel_functions
+from passlab.vm.files.loading import Reader, kernel_functions, well_formed
 from passlab.vm.files.saving import KernelLibrary, texts
 
 GRAPH = "graph"
@@ -136,10 +136,8 @@ def read_program(parts: Sequence[bytes]) -> tuple[str, IRModule]:
     if list(arrays) != [str(i) for i in range(len(arrays))]:
         raise VerifyError("the constants of the program are not numbered one by one")
     table = {CONSTANT: [Constant(a) for a in arrays.values()]}
-    try:
+    with well_formed("the program"):
         mod = infer_module(parse(_text(text), source_name="library", init_meta_table=table))
-    except PasslabError as error:
-        raise VerifyError(Diagnostic("the program is not well-formed Relay"), *error.diagnostics) from error
     if "main" not in mod:
         raise VerifyError("the program has no function `main`")
     reader = Reader(inputs, "inputs")

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from passlab.errors import Diagnostic, DiagnosticError, ParseError, did_you_mean
+from passlab.errors import Diagnostic, DiagnosticError, OpNotFoundError, ParseError, did_you_mean
 from passlab.ir.adt import Constructor
 from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.dtypes import DTYPES, dtype_name
@@ -270,13 +270,15 @@ class FlatParser(Cursor):
         if word == "return":
             self.error("there is no `return`", span, hint="the last expression of a block is its value")
         names = [*self.constructors, *Op.list_op_names()]
-        self.unknown(
-            f"operator `{name}` not found, perhaps you forgot to register it?",
-            name,
-            names,
-            span,
-            hint=f"a local variable is written `%{name}`, a global one `@{name}`",
-        )
+        hint = f"a local variable is written `%{name}`, a global one `@{name}`"
+        if "." in name:
+            hint = "import the module that registers it"
+        try:
+            self.unknown(
+                f"operator `{name}` not found, perhaps you forgot to register it?", name, names, span, hint=hint
+            )
+        except ParseError as error:
+            raise error from OpNotFoundError(f"there is no operator `{name}`")
 
     # ------------------------------------------------------------ types of one token
     def flat_type(self) -> Type | None:

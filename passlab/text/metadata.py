@@ -154,7 +154,7 @@ class Section:
                 return BUILDERS[key](node, self.objects.__getitem__, self._tensor)
             return build_record(node, self.nodes, self.owned, self.objects.__getitem__, self.exact)
         except DiagnosticError as error:
-            raise ValueError(error.diagnostics[0].message) from None
+            raise ValueError(error.diagnostics[0].message) from error
 
     def _tensor(self, index: int) -> Array:
         return self.decode(self.tensors[index])

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from passlab.devices import Target, VirtualDevice
-from passlab.errors import Diagnostic, NodeTypeError, ParseError, PasslabError, type_in_words
+from passlab.errors import Diagnostic, NodeTypeError, OpNotFoundError, ParseError, PasslabError, type_in_words
 from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import NO_ATTRS, Expr, Function
 from passlab.ir.module import IRModule
@@ -162,6 +162,9 @@ def load_json(json_str: str) -> Any:
     except PasslabError:
         raise
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        if isinstance(missing := error.__cause__, OpNotFoundError):
+            hint = missing.diagnostics[0].hint or "import the module that registers it"
+            raise ParseError(Diagnostic(str(error), Span(source, 0, 0), hint=hint)) from missing
         what = f"no node {error}" if isinstance(error, KeyError) else str(error)
         raise ParseError(Diagnostic(f"malformed JSON of a program: {what}", Span(source, 0, 0))) from None
 

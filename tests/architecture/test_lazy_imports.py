@@ -17,8 +17,7 @@ else:
 
 # From a module to one above it, with the reason: the one place where a lower package offers what a higher one does.
 UPWARD: dict[tuple[str, str], str] = {
-    ("passlab.debugger.trace", "passlab.display.pages.page"): "trace.to_html() writes a page",
-    ("passlab.debugger.trace", "passlab.display.views.stepper"): "trace.to_html() draws the stepper",
+    ("passlab.debugger.trace", "passlab.display.pages.report"): "trace.to_html() writes a page",
     ("passlab.diffing.diff", "passlab.display.views.diffs"): "diff.text()",
     ("passlab.dumps.comparison", "passlab.display.views.text_comparison"): "a comparison is shown in a notebook",
     (

@@ -1,4 +1,4 @@
-"""`write_html`: a recording as one HTML file that needs nothing else: no kernel and no network.
+"""`write_html` and `write_trace`: a recording, or a run, as one HTML file that needs neither kernel nor network.
 
 The file is the explorer of a notebook with all its data. Without scripts, and in the static form,
 it shows the static form of `RecordingView`, with the last program below it. `html` escapes everything that a program
@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING
 from passlab.atomic_file import write_text
 from passlab.display.html import Markup, tag
 from passlab.display.nodes import own_numbers
-from passlab.display.pages.page import document, static_document
+from passlab.display.pages.page import document, static_document, write
 from passlab.display.pages.page_answers import page_answers
 from passlab.display.palette import PROSE
 from passlab.display.view import checked_view
 from passlab.display.views.module import module_view
 from passlab.display.views.recording import RecordingView
+from passlab.display.views.stepper import stepper_view
 from passlab.ir.gc_pause import building
 from passlab.lab.recordings.recording import Recording
 
 if TYPE_CHECKING:
     import os
+
+    from passlab.debugger.trace import Trace
 
 
 @own_numbers()
@@ -64,3 +67,9 @@ def write_html(recording: Recording, path: str | os.PathLike[str], static: bool 
     """
     page = report_html(recording) if static else explorer_html(recording)
     write_text(path, page, "backslashreplace")
+
+
+def write_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
+    """Write a trace to an HTML file, in UTF-8, as its stepper. Raises `FileAccessError`."""
+    with own_numbers():
+        write(stepper_view(trace), path)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from passlab.devices import DEVICE_KINDS, Device, VirtualDevice
-from passlab.errors import Diagnostic, PasslabError, RunTypeError, VerifyError
+from passlab.errors import Diagnostic, OpNotFoundError, PasslabError, RunTypeError, VerifyError
 from passlab.infer import infer_module
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
@@ -181,10 +182,21 @@ def _assemble(sections: dict[str, Reader], mod: IRModule) -> Executable:
 def _library_module(text: str) -> IRModule:
     if not text:
         return IRModule()
-    try:
+    with well_formed("the library"):
         return infer_module(parse(text, source_name="library"))
+
+
+@contextmanager
+def well_formed(what: str) -> Iterator[None]:
+    """Raise `VerifyError` for text that does not parse or type, and for an operator that is not registered here."""
+    try:
+        yield
     except PasslabError as error:
-        raise VerifyError(Diagnostic("the library is not well-formed Relay"), *error.diagnostics) from error
+        head = Diagnostic(f"{what} is not well-formed Relay")
+        if isinstance(error.__cause__, OpNotFoundError):
+            hint = f"import the module that registers it, then load {what} again"
+            head = Diagnostic(f"{what} needs an operator that is not registered", hint=hint)
+        raise VerifyError(head, *error.diagnostics) from error
 
 
 def kernel_functions(text: str) -> dict[str, Function]:
