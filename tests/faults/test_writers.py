@@ -35,7 +35,6 @@ from passlab.compat.folders import save_param_dict_to_file
 from passlab.dumps import read_text
 from passlab.errors import FileAccessError, PasslabError, RunError
 from passlab.instrument import TraceInstrument
-from passlab.ir.op import _registry as operators
 from passlab.lab.recordings.recording import Recording, record
 from passlab.vm.files.constant_files import save_constants
 from tests.architecture.sources import ROOT
@@ -461,41 +460,6 @@ def test_one_recording_is_the_same_page_in_every_process(tmp_path: Path) -> None
     }
     assert {suffix: len(texts) for suffix, texts in pages.items()} == {".again": 1, ".static": 1, ".page": 1}
     assert pages[".again"] == pages[".page"]
-
-
-def twice(attrs: Any, value: Any) -> Any:
-    return value * 2
-
-
-def test_every_reader_names_the_operator_that_nobody_registered(
-    tmp_path: Path,
-) -> None:
-    x = relay.var("x", shape=(4,))
-    try:
-        relay.op.op.register("strange.twice")
-        op = relay.op.op.get("strange.twice")
-        op.set_num_inputs(1)
-        op.add_argument("data", "Tensor", "The input.")
-        op.add_type_rel("StrangeTwice", lambda args, attrs: args[0])
-        op.add_kernel(twice)
-        mod = passlab.IRModule.from_expr(relay.Function([x], relay.Call(op, [x])))
-        relay.vm.compile(mod).export_library(tmp_path / "vm")
-        for kind in ("graph", "aot"):
-            relay.build(mod, executor=relay.backend.Executor(kind)).export_library(tmp_path / kind)
-        record(mod, "InferType").save(tmp_path / "recording")
-        text, nodes = mod.astext(), passlab.ir.save_json(mod)
-    finally:
-        operators.pop("strange.twice")
-    readers: dict[str, Callable[[], Any]] = {
-        "text": lambda: passlab.parse(text),
-        "JSON": lambda: passlab.ir.load_json(nodes),
-        "recording": lambda: Recording.load(tmp_path / "recording"),
-        **{kind: lambda kind=kind: relay.runtime.load_module(tmp_path / kind) for kind in ("vm", "graph", "aot")},
-    }
-    for name, read in readers.items():
-        with pytest.raises(PasslabError, match=r"(?s)`strange\.twice`.*import the module that registers it") as raised:
-            read()
-        assert not re.search("malformed|well-formed|variable", str(raised.value)), name
 
 
 TOGETHER = """
