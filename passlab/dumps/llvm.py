@@ -96,7 +96,7 @@ def _headings(source: DumpSource) -> Iterator[tuple[int, int, str, bytes]]:
         found = find_heading(line)
         if found is not None:
             first, last = found
-            glued = line[last:]
+            glued = line[last:] + b"\n" if last < len(line) else b""
             yield start + first, start + last if glued else end, decode(line[first:last]), glued + below
 
 

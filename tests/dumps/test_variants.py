@@ -167,6 +167,17 @@ def machine(when, name, lines, flags="IsSSA"):
     return MACHINE.format(when=when, name=name, flags=flags, lines="\n".join(lines))
 
 
+@pytest.mark.parametrize("name", [name for name in corpus.STREAMS if name.startswith("llvm")])
+def test_a_program_that_begins_in_the_line_of_its_heading_is_read_as_below_it(name):
+    """The passes of the legacy manager on a call graph print no line break, and name no unit."""
+    old = re.sub(
+        rb"(?m)^((?:; )?\*\*\* IR Dump (?:Before|After) \w+) on \w+ \*\*\*$", rb"\1 (it) ***", corpus.stream(name)
+    )
+    glued = re.sub(rb"(?m)^([^\n]* \(it\) \*\*\*)\n(?=; |define )", rb"\1", old)
+    assert (glued == old) == (b" (it) ***\n;" not in old)
+    assert verdicts(read(glued)) == verdicts(read(old))
+
+
 def test_numbers_of_slots_are_no_change_of_machine_code():
     plain = ["bb.0:", "  %0:gr64 = COPY $rdi", "  RET 0, %0"]
     slots = ["0B\tbb.0:", "16B\t  %0:gr64 = COPY $rdi", "32B\t  RET 0, %0"]
