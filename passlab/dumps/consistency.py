@@ -38,7 +38,7 @@ _NAMED_METADATA = re.compile(rb"(?m)^![a-zA-Z]")
 _RESULTS = re.compile(rb"\n *(%[^=\n]+) = ")
 _RESULT = re.compile(rb"%[\w.$-]+")
 _VALUE = re.compile(rb"%(?:\d+|c\d\w*|cst\w*|true\w*|false\w*)(?![\w.$-])")  # these are results of operations
-_PREDECESSORS = re.compile(rb"(?<! ) +// [^\n]*")
+_COMMENTS = re.compile(rb"(?<! ) +// [^\n]*")
 _BLOCK_LINE = re.compile(rb"(?m)^ *(\^[^\n]*)")
 _BLOCK = re.compile(rb"\^\w+")
 _BLOCK_HEAD = re.compile(rb"(?m)^ *(\^\w+)")
@@ -114,8 +114,9 @@ def _llvm_rest(data: bytes, whole: bytes) -> bool:
 def _mlir(data: bytes) -> bool:
     data = b"\n" + data
     defined = set(_RESULT.findall(b" ".join(_RESULTS.findall(data))))
+    if b" // " in data:  # predecessors of blocks, users of values, and numbers of operations without a value
+        data = _COMMENTS.sub(b"", data)
     if b"^" in data:
-        data = _PREDECESSORS.sub(b"", data)
         defined.update(_VALUE.findall(b" ".join(_BLOCK_LINE.findall(data))))
         if not set(_BLOCK.findall(data)) <= set(_BLOCK_HEAD.findall(data)):
             return False

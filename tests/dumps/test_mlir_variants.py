@@ -1,10 +1,13 @@
 """Further kinds of dumps of MLIR, and the verdicts that each proves."""
 
+import re
+
 import pytest
 
 from passlab.dumps import read, read_text
 from passlab.dumps.listed_passes import MOST_TYPED
 from passlab.dumps.mlir import aliases_of
+from tests.dumps import corpus
 
 
 def after(name, *bodies, argument=None):
@@ -274,3 +277,17 @@ def test_aliases_are_known_below_what_stands_above_them(above):
     body = f"{above}#map = affine_map<(d0) -> (d0)>\nfunc.func @f() {{\n}}"
     assert aliases_of(body.encode()) == {b"#map": b"affine_map<(d0) -> (d0)>"}
     assert aliases_of(b"module {\n  a = b\n}") == {}
+
+
+@pytest.mark.parametrize("name", [name for name in corpus.STREAMS if name.startswith(("mlir", "iree"))])
+def test_users_in_comments_are_no_names_that_a_program_lacks(name):
+    """As `--mlir-print-value-users` prints them, which numbers also operations without a value."""
+    data = corpus.stream(name)
+    comments = re.sub(
+        rb"(?m)^( +[^\n/}]*[^\n/{},])$",
+        lambda row: b"%s // %s: %%%d" % (row[1], (b"id", b"user")[b" = " in row[1]], 999),
+        data,
+    )
+    rows, others = ([(one.name, one.unit, one.verdict) for one in read(text)] for text in (data, comments))
+    assert comments.count(b" // ") > data.count(b" // ") + 100
+    assert others == rows
