@@ -293,7 +293,8 @@ class Assembly:
                 step.names = self._shared(tuple([begun.names[0] + name.removeprefix(root) for name in body.names]))
             else:
                 step.names, step.ambiguous = self._named_in_program(body, banner)
-        verdicts.judge(step, body, before, self, begun is not None and begun.tears < self.tears)
+        is_torn = begun is not None and (begun.tears < self.tears or begun.banner.unit != banner.unit)
+        verdicts.judge(step, body, before, self, is_torn)
         verdicts.note_gap(step, self)
         if body is not None and banner.scope != FRAGMENT and body.whole is not False and not step.ambiguous:
             self._update_units(body, step.names, step.number, banner, step.since)
@@ -327,9 +328,9 @@ class Assembly:
         """
         for at in range(len(self._open) - 1, -1, -1):
             begun = self._open[at]
-            if begun.banner.name == banner.name and (
-                begun.banner.unit == banner.unit or banner.status == "invalidated" or not banner.unit
-            ):
+            # Below a heading that another thread interrupted, no program says what the pass runs on.
+            is_same = begun.banner.unit in (banner.unit, "") or banner.status == "invalidated" or not banner.unit
+            if begun.banner.name == banner.name and is_same:
                 if self._is_of_another_thread(begun, body, at):
                     continue
                 later = self._open[at + 1 :]

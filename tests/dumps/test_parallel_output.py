@@ -41,3 +41,25 @@ def test_compilers_that_run_one_after_the_other_are_not_mixed(mode):
     recording = read_text(text)
     assert not any("several compilers" in note for note in recording.notes)
     assert sum(step.verdict != "unknown" for step in recording.steps) > 60
+
+
+def interrupted(rng, data, count):
+    """Put the program of some passes, before they ran, below the next program: another thread printed in between."""
+    parts = re.split(r"(?m)^(?=// -----// IR Dump)", data)
+    befores = [at for at, part in enumerate(parts[:-1]) if part.startswith("// -----// IR Dump Before")]
+    for at in rng.sample(befores, count):
+        head, _, program = parts[at].partition("\n")
+        parts[at] = head + "\n"
+        parts[at + 1] += program
+    return "".join(parts)
+
+
+@each("seed", range(6))
+def test_a_program_that_another_thread_parted_from_its_heading_leaves_the_verdict_open(seed):
+    data = writer.mlir_dump(writer.run(seed, 24), "both")
+    rows = [(step.name, step.verdict) for step in read_text(data)]
+    for count in (1, 1, 1, 3):
+        others = [(step.name, step.verdict) for step in read_text(interrupted(random.Random(seed), data, count))]
+        assert [name for name, _ in others] == [name for name, _ in rows]
+        assert all(other in (row, (row[0], "unknown")) for row, other in zip(rows, others, strict=True))
+        assert 1 <= sum(other != row for row, other in zip(rows, others, strict=True)) <= 2 * count
