@@ -26,7 +26,7 @@ from passlab.notebook import formatters
 from passlab.notebook import lazy_modules as rooms
 from passlab.notebook.fault_magics import FaultMagics, ModelMagics
 from passlab.notebook.magics import RelayMagics
-from passlab.notebook.naming import NamedMagics, options_of, shield_quotes
+from passlab.notebook.naming import NamedMagics, options_of
 
 
 def _is_asked(text: str) -> bool:
@@ -112,7 +112,8 @@ class DumpMagics(NamedMagics):
 
         %dump build/after-all.txt -o rec
         """
-        options = options_of(self.dump, shield_quotes(line))
+        options = options_of(self.dump, line)
+        self._check_targets(options.out)
         rec = rooms.dumps.read(options.path, options.format, every_pass=options.every_pass)
         return self._bound(rec, options.out)
 
@@ -131,6 +132,7 @@ class DumpMagics(NamedMagics):
         The cell is C unless it defines an IR function; C++ with `-x c++`. Flags are passed on; -O2 unless given.
         """
         options, flags = _split(self.llvm, line)
+        self._check_targets(options.out)
         is_ir = any(row.lstrip().startswith(_IR_STARTS) for row in cell.split("\n"))
         tool = options.tool or _tool("opt" if is_ir else "clang")
         if is_ir:
@@ -158,6 +160,7 @@ class DumpMagics(NamedMagics):
         func.func @f(%x: i32) -> i32 { return %x : i32 }
         """
         options, flags = _split(self.mlir, line)
+        self._check_targets(options.out)
         tool = options.tool or _tool("mlir-opt")
         is_whole = options.passes.startswith(("builtin.module(", "any("))
         pipeline = options.passes if is_whole else f"builtin.module({options.passes})"
@@ -166,7 +169,6 @@ class DumpMagics(NamedMagics):
 
     def _bound(self, recording: rooms.dumps.TextRecording, name: str) -> rooms.dumps.TextRecording:
         if name:
-            self._check_targets(name)
             self.shell.user_ns[name] = recording
         return recording
 

@@ -19,7 +19,7 @@ from passlab.atomic_file import checked_path
 from passlab.errors import did_you_mean, type_in_words
 from passlab.notebook import lazy_modules as rooms
 from passlab.notebook import values
-from passlab.notebook.naming import BARE, NamedMagics, options_of, pipeline_of, shield_quotes, takes_pipeline, words
+from passlab.notebook.naming import NamedMagics, options_of, pipeline_of, takes_pipeline, words
 
 
 @magics_class
@@ -102,7 +102,7 @@ class FaultMagics(NamedMagics):
         --good your own predicate decides. With %%bisect the pipeline is the text of the cell. With --reduce the
         smallest program that the pass breaks in the same way is shown as well; -o names the bisection.
         """
-        options = options_of(self.bisect, shield_quotes(line))
+        options = options_of(self.bisect, line)
         self._check_targets(options.out)
         text, program = pipeline_of(options, cell), self.shell.user_ns.get(options.program)
         good = self._predicate(options.good) if options.good else None
@@ -159,7 +159,7 @@ class FaultMagics(NamedMagics):
         Every step is compared with the one before on inputs that find faults. The answer says
         what was not examined. With %%culprit the pipeline is the text of the cell.
         """
-        options = options_of(self.culprit, shield_quotes(line))
+        options = options_of(self.culprit, line)
         self._check_targets(options.out)
         text, program = pipeline_of(options, cell), self.shell.user_ns.get(options.program)
         inputs = values.from_names(options.args, self.shell.user_ns) if options.args else None
@@ -200,9 +200,9 @@ class FaultMagics(NamedMagics):
 
         Each failure comes with the smallest program that shows it, and as a test.
         """
-        options = options_of(self.fuzz, shield_quotes(line))
+        options = options_of(self.fuzz, line)
         self._check_targets(options.out)
-        subject = rooms.pipelines.pass_of(" ".join(options.passes).translate(BARE), self.shell.user_ns)
+        subject = rooms.pipelines.pass_of(" ".join(options.passes), self.shell.user_ns)
         with rooms.progress.Progress() as progress:
             campaign = lab.fuzz(
                 subject,

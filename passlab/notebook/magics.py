@@ -27,7 +27,6 @@ from passlab.notebook.naming import (
     NamedMagics,
     options_of,
     pipeline_of,
-    shield_quotes,
     takes_pipeline,
     words,
 )
@@ -102,7 +101,7 @@ class RelayMagics(NamedMagics):
         self._check_targets(options.name)
         if options.live:
             settings = rooms.live.LiveOptions(options.name, options.opt_level, self._constants(options.const))
-            return rooms.live.LiveWidget(cell.rstrip("\n"), options.live.strip("\"'"), settings, self.shell.user_ns)
+            return rooms.live.LiveWidget(cell.rstrip("\n"), options.live, settings, self.shell.user_ns)
         program = rooms.pipelines.read(
             cell, f"In[{self._cell_number()}]", infer=not options.no_infer, constants=self._constants(options.const)
         )
@@ -112,7 +111,8 @@ class RelayMagics(NamedMagics):
     def _constants(self, names: str) -> dict[str, Any]:
         if not names:
             return {}
-        return dict(zip(words(names), values.from_names(names, self.shell.user_ns), strict=True))
+        arrays = values.from_names(names, self.shell.user_ns, "make an array of that name in a cell above")
+        return dict(zip(words(names), arrays, strict=True))
 
     def _shown(self, program: Any, how: str) -> Any:
         if how == "text":
@@ -143,7 +143,7 @@ class RelayMagics(NamedMagics):
         is shown, then the error; nothing is bound to -o.
         Without a pipeline, `%passes net` lists the passes that would change the program.
         """
-        options = options_of(self.passes, shield_quotes(line))
+        options = options_of(self.passes, line)
         mod = self._program(options.mod)
         self._check_targets(options.out, options.recording)
         text = pipeline_of(options, cell)

@@ -17,7 +17,6 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics
 from IPython.core.magic_arguments import argument
 from IPython.display import display
-from IPython.utils.process import arg_split  # type: ignore[attr-defined, unused-ignore]
 
 import passlab
 from passlab import arguments
@@ -31,10 +30,13 @@ NAME = re.compile(r"[^\W\d]\w*\Z")
 # A name, then attributes and items by number. Calls are none: a line of a magic has no side effects.
 PATH = re.compile(r"([^\W\d]\w*)(?:\.[^\W\d]\w*|\[-?\w+\])+\Z")
 ABSENT = object()  # what a text is that names no value
+_QUOTES = "\"'"
 _UNKNOWN_OPTION = re.compile(r"unrecognized arguments: .*?(--?[\w-]+)")
 
 _PIPELINE = (
-    argument("pipeline", nargs="*", help="passes with their options: FoldConstant, FuseOps(fuse_opt_level=2)"),
+    argument(
+        "pipeline", nargs="*", default=[], help="passes with their options: FoldConstant, FuseOps(fuse_opt_level=2)"
+    ),
     argument(
         "-O",
         "--opt-level",
@@ -87,6 +89,8 @@ class NamedMagics(Magics):
         """The arguments of a run: by name, or random from a seed."""
         from passlab.evaluate.samples import random_arguments
 
+        if names and seed is not None:
+            raise UsageError("--args names the arguments, and --random makes them: give one of the two")
         if names:
             return values.from_names(names, self.shell.user_ns)
         if seed is not None or function.params:
@@ -116,6 +120,7 @@ class NamedMagics(Magics):
             return value
         if value is not ABSENT:
             hint = f": `passlab.IRModule.from_expr({name})` makes one" if isinstance(value, rooms.expr.Expr) else ""
+            hint = f": `{name}.output` is its last program" if isinstance(value, passlab.Recording) else hint
             raise UsageError(f"`{name}` is {type_in_words(value)}, not a program{hint}")
         space = self.shell.user_ns.items()
         candidates = [n for n, v in space if isinstance(v, passlab.IRModule) and not n.startswith("_")]
@@ -172,6 +177,8 @@ class NamedMagics(Magics):
                 raise UsageError(f"`{name}` is not a Python name")
             if keyword.iskeyword(name):
                 raise UsageError(f"`{name}` is a keyword of Python: choose another name, such as `{name}_`")
+            if names.count(name) > 1 and name:
+                raise UsageError(f"two results cannot have one name, `{name}`: give each its own")
 
     def _cell_number(self) -> int:
         """The number of the running cell; IPython 9 has counted it already, earlier ones have not."""
@@ -188,18 +195,59 @@ class NamedMagics(Magics):
 def options_of(magic: Any, line: str) -> Any:
     """The options of a line. Raises `UsageError`, with the nearest option for an unknown one, else with an example."""
     try:
-        return magic.parser.parse_intermixed_args(arg_split(line))  # options may stand before the pipeline
-    except ValueError as error:  # "No closing quotation"
-        raise UsageError(f"{str(error).lower()}: close it, or write `\\'` for the mark itself") from None
+        return magic.parser.parse_intermixed_args(words_of(line))  # options may stand before the pipeline
     except UsageError as error:
         message = str(error)
         if unknown := _UNKNOWN_OPTION.match(message):
             names = dict.fromkeys(re.findall(r"--[\w-]+", magic.parser.format_help()))
             hint = did_you_mean(unknown[1], names) or f"its options are {', '.join(names)}"
             message += f": {hint}"
-        elif not message.startswith("argument "):  # of which it says what it takes
+        elif not message.startswith(("argument ", "this quotation")):  # which say what is expected
             message += f"; for example: {example_of(magic)}"
         raise UsageError(message) from None
+
+
+def words_of(line: str) -> list[str]:
+    r"""The words of a line as a shell cuts it, but what stands in brackets stays whole, with its quotes.
+
+    So `Rename(prefix="a b")` is one word. A bracket that is not closed is a character like others. Raises `UsageError`
+    for a quotation that is not closed.
+
+    >>> words_of("net 'FuseOps, Rename(\"a b\")' -o out")
+    ['net', 'FuseOps, Rename("a b")', '-o', 'out']
+    """
+    words: list[str] = []
+    word: str | None = None
+    at = 0
+    while at < len(line):
+        char, end = line[at], at
+        if char.isspace():
+            words += [] if word is None else [word]
+            word = None
+        elif char in _QUOTES:
+            end = line.find(char, at + 1)
+            if end == -1:
+                hint = """close it, or write "it's" for a mark that is meant itself"""
+                raise UsageError(f"this quotation never ends: {line[at:]}: {hint}")
+            word = (word or "") + line[at + 1 : end]
+        else:
+            end = _end_of_brackets(line, at)
+            word = (word or "") + line[at : end + 1]
+        at = end + 1
+    return words if word is None else [*words, word]
+
+
+def _end_of_brackets(line: str, start: int) -> int:
+    """Where the bracket at `start` is closed; `start` itself if no bracket is there, or none closes it."""
+    depth, at = 0, start
+    while at < len(line):
+        if line[at] in _QUOTES:
+            at = max(at, line.find(line[at], at + 1))
+        depth += (line[at] in "([{") - (line[at] in ")]}")
+        if depth <= 0:
+            return at if line[start] in "([{" else start
+        at += 1
+    return start
 
 
 def example_of(magic: Any) -> str:
@@ -210,7 +258,7 @@ def example_of(magic: Any) -> str:
 
 def pipeline_of(options: Namespace, cell: str | None) -> str:
     """The pipeline of a line, followed by the pipeline of the cell; "" if both are empty."""
-    line = " ".join(options.pipeline).translate(BARE)
+    line = " ".join(options.pipeline)
     return "\n".join(part for part in (line, cell or "") if part.strip())
 
 
@@ -223,7 +271,7 @@ def config_of(settings: list[str]) -> dict[str, Any]:
     """The options of a context given as `key=value`. A value is a Python literal; any other text is a string."""
     config: dict[str, Any] = {}
     for setting in settings:
-        key, equals, text = setting.translate(BARE).partition("=")
+        key, equals, text = setting.partition("=")
         if not equals or not key:
             raise UsageError(f"--config: `{setting}` is not KEY=VALUE: --config relay.FuseOps.max_depth=4")
         try:
@@ -231,13 +279,3 @@ def config_of(settings: list[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             config[key.strip()] = text.strip()
     return config
-
-
-# The argument splitter would remove the quotes of option values: replace them while it works.
-_QUOTES: dict[str, str | int | None] = {'"': "\ue000", "'": "\ue001"}
-BARE = str.maketrans({str(shield): str(quote) for quote, shield in _QUOTES.items()})
-
-
-def shield_quotes(line: str) -> str:
-    """Return the line with its quotes replaced, so the argument splitter keeps them; `pipeline_of` restores them."""
-    return line.translate(str.maketrans(_QUOTES))

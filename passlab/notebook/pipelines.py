@@ -21,6 +21,7 @@ from passlab.text.parser import parse_cell
 from passlab.transform.base import Pass
 from passlab.transform.pipeline_text import as_pass, context_names
 from passlab.transform.registry import find_factory
+from passlab.transform.sequential import Sequential
 
 
 def read(
@@ -86,9 +87,10 @@ def pass_of(text: str, namespace: Mapping[str, Any]) -> Pass:
 def passes_of(namespace: Mapping[str, Any]) -> dict[str, Any]:
     """Return the passes of a notebook by name, and the classes and functions that could become passes.
 
-    Those of a module that it has imported are there as `MODULE.NAME`.
+    A list of passes is the pipeline of them. Those of a module that it has imported are there as `MODULE.NAME`.
     """
     own = {name: value for name, value in namespace.items() if isinstance(value, Pass) or _could_be_pass(value)}
+    lists = {name: Sequential(value, name=name) for name, value in namespace.items() if _is_list_of_passes(value)}
     inner = {
         f"{name}.{attribute}": value
         for name, module in namespace.items()
@@ -96,7 +98,7 @@ def passes_of(namespace: Mapping[str, Any]) -> dict[str, Any]:
         for attribute, value in vars(module).items()
         if issubclass(type(value), Pass) or (type(value) is type(Pass) and issubclass(value, Pass))
     }
-    return own | inner
+    return own | lists | inner
 
 
 def pass_names(namespace: Mapping[str, Any]) -> list[str]:
@@ -127,6 +129,11 @@ def pass_options(name: str, namespace: Mapping[str, Any]) -> list[PassOption]:
 def has_report(used: Any) -> bool:
     """Whether an instrument is shown after a run: all but a recorder, since the run is recorded anyway."""
     return not isinstance(used, EventRecorder)
+
+
+def _is_list_of_passes(value: Any) -> bool:
+    """Whether a value is a list of passes that are made already."""
+    return type(value) is list and bool(value) and all(isinstance(one, Pass) for one in value)
 
 
 def _could_be_pass(value: Any) -> bool:

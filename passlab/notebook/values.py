@@ -9,8 +9,10 @@ from typing import Any
 from passlab.errors import Diagnostic, RunError, did_you_mean
 
 
-def from_names(names: str, namespace: Mapping[str, Any]) -> list[Any]:
-    """Return the values of comma-separated names. Raises `RunError` for a name that is not there."""
+def from_names(
+    names: str, namespace: Mapping[str, Any], cure: str = "`--random 0` makes random arguments"
+) -> list[Any]:
+    """Return the values of comma-separated names. Raises `RunError`, with `cure`, for a name that is not there."""
     out = []
     for name in (n.strip() for n in names.split(",")):
         if name and name not in namespace and not name.isidentifier():  # commas inside an expression cut it
@@ -21,7 +23,7 @@ def from_names(names: str, namespace: Mapping[str, Any]) -> list[Any]:
             candidates = [
                 n for n, v in namespace.items() if not (n.startswith("_") or callable(v) or isinstance(v, ModuleType))
             ]
-            hint = did_you_mean(name, candidates) or "`--random 0` makes random arguments"
+            hint = did_you_mean(name, candidates) or cure
             raise RunError(Diagnostic(f"there is no variable `{name}` in this notebook", hint=hint))
         out.append(namespace[name])
     return out

@@ -143,6 +143,17 @@ def test_a_function_is_told_how_it_becomes_a_program(shell):
         shell.run_line_magic("passes", "main InferType")
 
 
+def test_a_list_of_passes_is_a_pipeline(shell):
+    shell.user_ns["mine"] = [transform.FoldConstant(), transform.FuseOps()]
+    try:
+        shell.run_line_magic("passes", "net InferType, mine, FoldConstant -r rec -q")
+    finally:
+        del shell.user_ns["mine"]
+    steps = shell.user_ns["rec"].steps
+    assert [event.name for event in steps] == ["input", "InferType", "mine", "FoldConstant"]
+    assert [event.name for event in steps[2].children if event.role != "required"] == ["FoldConstant", "FuseOps"]
+
+
 def test_a_failing_pass_is_shown_and_raised_and_nothing_is_bound(shell):
     shell.run_cell(
         "from passlab import transform\n"

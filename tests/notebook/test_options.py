@@ -14,6 +14,7 @@ from passlab import lab, relay, transform
 from passlab.errors import PasslabError
 from passlab.ir.expr import Call
 from passlab.ir.walk import rewrite
+from passlab.notebook.naming import words_of
 from tests.help_texts import unsaid
 
 pytestmark = pytest.mark.rotating
@@ -213,6 +214,51 @@ def test_an_option_changes_what_its_magic_does(name, shell, tmp_path):
     line, added = CHANGES[name]
     plain, changed = answer(shell, line, tmp_path), answer(shell, f"{line} {added}", tmp_path)
     assert plain != changed
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_quoted_word_is_the_word(quote, shell):
+    parsers = magics(shell)
+    for line, added in CHANGES.values():
+        name, _, rest = f"{line} {added}".lstrip("%").partition(" ")
+        if name in ("llvm", "mlir") or "-1" in added:  # words of a compiler, or none that the parser takes
+            continue
+        plain = parsers[name].parse_intermixed_args(words_of(rest))
+        quoted = " ".join(word if word.startswith("-") else f"{quote}{word}{quote}" for word in rest.split())
+        assert parsers[name].parse_intermixed_args(words_of(quoted)) == plain, quoted
+        joined = re.sub(r"(--\w+) ([^-\s]\S*)", rf"\1={quote}\2{quote}", rest)
+        assert parsers[name].parse_intermixed_args(words_of(joined)) == plain, joined
+
+
+def test_quotes_hold_words_together_and_brackets_keep_theirs(shell, tmp_path):
+    (tmp_path / "two words.txt").write_text(DUMP)
+    shell.run_line_magic("dump", f"'{tmp_path}/two words.txt' -o fresh")
+    assert len(shell.user_ns["fresh"].steps) == 3
+    shell.run_line_magic("vm", 'net --random 0 --break "line 2" -o fresh')
+    assert shell.user_ns["fresh"].breakpoints[0].text == "line 2"
+    shell.run_line_magic("passes", "net FoldConstant, FuseOps, FoldConstant --disable 'FuseOps, FoldConstant' -r fresh")
+    assert [event.status for event in shell.user_ns["fresh"].steps] == ["input", *["skipped"] * 3]
+    shell.run_line_magic("passes", "net 'FoldConstant, FuseOps(fuse_opt_level= 0)' -r fresh")
+    assert shell.user_ns["fresh"].steps[2].text == "FuseOps(fuse_opt_level=0)"
+    assert words_of("""net Rename(prefix="a  b", at=['it"s']) x[1 -o 'y z'""") == [
+        *("net", """Rename(prefix="a  b", at=['it"s'])""", "x[1", "-o", "y z")
+    ]
+
+
+def test_a_name_that_no_result_can_have_is_refused_before_anything_runs(shell, tmp_path):
+    for name, action in options(shell):
+        if action.metavar == "NAME" and action.dest in ("out", "recording"):
+            line = re.sub("DUMP|FAKE", "absent", CHANGES[name][0])
+            for wrong in ("1a", "class", "a.b"):
+                text, bound, _ = answer(shell, f"{line} {action.option_strings[-1]} {wrong}", tmp_path)
+                assert text.startswith(f"UsageError `{wrong}` is "), (name, text)
+                assert bound == "None"
+
+
+def test_two_results_have_two_names(shell, tmp_path):
+    text, bound, _ = answer(shell, "%passes net FoldConstant -o fresh -r fresh", tmp_path)
+    assert text == "UsageError two results cannot have one name, `fresh`: give each its own"
+    assert bound == "None"
 
 
 def test_an_option_of_numbers_refuses_what_is_none(shell, tmp_path):
