@@ -14,6 +14,7 @@ from passlab import IRModule, limits, relay
 from passlab.display import (
     View,
     diff_view,
+    failure_view,
     module_view,
     operators_view,
     recording_view,
@@ -28,7 +29,7 @@ from passlab.instrument import PassTimingInstrument
 from passlab.transform import InferType, PassContext, module_pass
 from tests.display.markup import unreadable_markup
 from tests.display.programs import NETWORK, Reader, network
-from tests.display.view_examples import CLASSES, EXAMPLES, VIEWS, recorded
+from tests.display.view_examples import CLASSES, EXAMPLES, VIEWS, failed, recorded
 
 ELEMENTS = {
     "a", "b", "code", "defs", "details", "div", "g", "img", "line", "marker", "path", "pre", "rect", "span", "style", "summary",
@@ -370,6 +371,17 @@ def test_each_row_of_a_comparison_has_the_steps_of_its_own_side() -> None:
         assert name in (a.steps[left].name, b.steps[right].name)
     assert {right for *_, right in pairs} == set(range(len(b.steps)))
     assert {left for _, left, _ in pairs} == set(range(len(a.steps)))
+
+
+def test_a_failure_is_shown_alike_before_and_after_its_error_is_raised():
+    recording = failed()
+    before = failure_view(recording.failed)
+    text, frames = before.text(), before.data()["frames"]
+    with pytest.raises(ValueError, match="no way"):
+        raise recording.error
+    after = failure_view(recording.failed)
+    assert (after.text(), after.data()["frames"]) == (text, frames)
+    assert len(frames) == 1
 
 
 def test_the_title_of_a_failure_is_what_was_raised_and_by_which_pass():

@@ -146,10 +146,17 @@ def failure_view(event: Event) -> FailureView:
 
 
 def _user_frames(trace: TracebackType | None) -> Iterator[UserFrame]:
+    """The frames of the user's code within the pass.
+
+    Those before passlab's first one called the pipeline: an error gets them when it leaves `passlab.record`.
+    """
+    is_inside = False
     while trace is not None:
         frame, line = trace.tb_frame, trace.tb_lineno
         file = frame.f_code.co_filename
-        if not file.startswith(_OWN) and not any(host in Path(file).parts or file.endswith(host) for host in _HOSTS):
+        if file.startswith(_OWN):
+            is_inside = True
+        elif is_inside and not any(host in Path(file).parts or file.endswith(host) for host in _HOSTS):
             yield UserFrame(_file_name(file), line, frame.f_code.co_name, _source(file, line, frame), _node_of(frame))
         trace = trace.tb_next
 
