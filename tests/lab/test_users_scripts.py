@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 import functools
+import json
 import linecache
 import socket
 import subprocess
@@ -20,7 +21,7 @@ import pytest
 import passlab
 from passlab import lab, relay, transform
 from passlab.ir.expr import Call
-from passlab.ir.walk import rewrite
+from passlab.ir.walk import post_order, rewrite, substitute
 from passlab.lab.reducer.python_source import pass_source
 from passlab.lab.reducer.script import bisection_script
 from passlab.relay.dataflow_pattern import DFPatternCallback, is_op, wildcard
@@ -348,6 +349,46 @@ def test_scripts_run_in_another_process_and_another_folder(tmp_path):
         [sys.executable, path], check=False, cwd=tmp_path, env={"PYTHONPATH": root}, capture_output=True, text=True
     )
     assert done.stdout.endswith("all ran\n"), done.stderr
+
+
+# Variables of one name, which text would tell apart.
+NAMESAKES = {
+    "a parameter inside": "let %y = multiply(%x, 2f); let %f = fn (%z: float32) -> float32 { add(%z, 1f) }; %f(%y)",
+    "two lets": "let %y = multiply(%x, 2f); let %z = subtract(%y, 1f); multiply(%z, %y)",
+    "both branches": "if (less(%x, 9f)) { let %y = tanh(%x); add(%y, 1f) } else { let %z = exp(%x); add(%z, 1f) }",
+}
+
+
+def with_one_name(func, mod, ctx):
+    renamed = {
+        node: relay.Var("v", node.type_annotation)
+        for node in post_order(func)
+        if isinstance(node, relay.Var) and node not in func.params
+    }
+    return relay.Function(func.params, substitute(func.body, renamed), func.ret_type)
+
+
+@function_pass(opt_level=0)
+def doubles_a_namesake(func, mod, ctx):
+    names = Counter(node.name_hint for node in post_order(func) if isinstance(node, relay.Var))
+    body = relay.multiply(func.body, relay.const(2.0)) if max(names.values()) > 1 else func.body
+    return relay.Function(func.params, body, func.ret_type)
+
+
+@pytest.mark.parametrize("name", NAMESAKES)
+def test_a_script_keeps_the_names_that_a_fault_needs(name, tmp_path):
+    main = passlab.parse(f"def @main(%x: float32) -> float32 {{ {NAMESAKES[name]} }}")["main"]
+    net = transform.InferType()(passlab.IRModule.from_expr(with_one_name(main, None, None)))
+    culprit = lab.culprit(net, [doubles_a_namesake])
+    for form in ("script", "notebook"):
+        text = culprit.script()
+        if form == "notebook":
+            cells = json.loads(culprit.notebook(tmp_path / "fault.ipynb").read_text())["cells"]
+            code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+            text = "\n".join(line for line in "\n".join(code).splitlines() if not line.startswith("%"))
+        exec(text, {"__name__": form})
+    with pytest.raises(AssertionError, match="no pass breaks the program any more"):
+        exec(culprit.script().replace("> 1 else", "> 9 else"), {"__name__": "mended"})
 
 
 def test_passes_of_cells(tmp_path):

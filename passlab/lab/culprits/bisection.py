@@ -429,6 +429,11 @@ class Bisection(Tabular):
                 break
         return again.last
 
+    def breaks(self, mod: IRModule) -> bool:
+        """Whether the guilty pass breaks another program in the same way, in one of several runs."""
+        runs = range(1 + RUNS * self.unsteady)
+        return any(self._is_broken(mod, self._run_guilty_pass(mod)) for _ in runs)
+
     def _trial_of(self, mod: IRModule) -> Trial:
         """Return a trial for a program; the last one is reused if it is of the same program."""
         if self._last_trial is None or self._last_trial[0] is not mod:

@@ -19,7 +19,7 @@ from passlab.atomic_file import checked_path, write_text
 from passlab.errors import Diagnostic, MissingPackageError, PassError, visible
 from passlab.ir.module import IRModule
 from passlab.lab.reducer.python_source import PySource, function_source, pass_source
-from passlab.lab.reducer.script import replayed_source
+from passlab.lab.reducer.script import exact_source, replayed_source
 
 if TYPE_CHECKING:
     from passlab.lab.culprits.bisection import Bisection
@@ -52,12 +52,13 @@ def write_bisection(bisection: Bisection, path: str | PathLike[str], mod: IRModu
     if event.context.config:
         options["config"] = repr(event.context.config)
     asked = ", ".join(f"{name}={value}" for name, value in options.items())
+    exact = exact_source(bisection, mod or event.before)
     verb = "fails" if bisection.error is not None else "breaks a program"
     cells = [
         ("markdown", f"# {_heading(event.name)} {verb}\n\n{_quote(bisection.summary())}"),
         ("code", IMPORTS),
         *_definitions(guilty, good, inputs),
-        _program_cell(mod or event.before),
+        ("code", f"import passlab\n\n{exact}") if exact else _program_cell(mod or event.before),
         ("code", f"bisection = lab.bisect(net, [{guilty.expression}], {asked})\nbisection"),
         ("markdown", "The next cell passes as long as the fault is there, and fails once the pass is fixed."),
         ("code", "assert bisection.found, 'no pass breaks the program any more'"),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab.errors import Diagnostic, PassError, python_comment, visible
+from passlab.infer import infer_module
 from passlab.ir.expr import Constant, Expr, Var
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order, rewrite
@@ -22,6 +23,8 @@ from passlab.lab.reducer.python_source import PySource, function_source, pass_so
 from passlab.lab.reducer.python_values import LITERAL, array_literal
 from passlab.oracle.deadline import TimeUpError
 from passlab.oracle.drawn_inputs import Draw
+from passlab.text.parser import parse
+from passlab.text.program_json import save_json
 from passlab.transform.base import Pass
 
 if TYPE_CHECKING:
@@ -45,6 +48,8 @@ def bisection_script(bisection: Bisection, mod: IRModule, arguments: Sequence[An
         what = f"passlab cannot write {guilty.missing}: this is what `{visible(event.name)}` made of the program."
         guilty = _replay(event.name, after, what)
     program, bindings = program_source(mod, criterion.entry)
+    if exact := exact_source(bisection, mod):
+        program, bindings = exact, []
     options = {"opt_level": str(event.context.opt_level)}
     definitions, lazy = [guilty.definition], guilty.lazy
     if criterion.good is not None:
@@ -130,6 +135,20 @@ def program_source(mod: IRModule, entry: str = "main") -> tuple[str, list[str]]:
         bound = f'relay.build_module.bind_params_by_name(net["{entry}"], {{{values}}})'
         lines[1:] = [f'net["{entry}"] = {bound}']
     return lines[0], lines[1:]
+
+
+def _names(mod: IRModule) -> dict[str, list[str]]:
+    """Return the names of the variables of each function, which text makes unique."""
+    return {name: [v.name_hint for v in post_order(function) if isinstance(v, Var)] for name, function in mod.items()}
+
+
+def exact_source(bisection: Bisection, mod: IRModule) -> str:
+    """Return the statement that reads a program from JSON if the fault needs names that text makes unique, or ""."""
+    read = parse(mod.astext())
+    if _names(read) == _names(mod) or not bisection.breaks(mod) or bisection.breaks(infer_module(read)):
+        return ""
+    text = json.dumps(json.loads(save_json(mod)))
+    return f"# As JSON, since text gives each variable a name of its own.\nnet = passlab.ir.load_json({text!r})"
 
 
 # A block of one statement, which may have one block on its own line.
