@@ -42,7 +42,7 @@ def _ends_dump(banner: Banner) -> bool:
 def extent_of(data: bytes, banner: Banner, language: str) -> Extent:
     """Return the extent of the program in the bytes below a heading."""
     all_of_it = Extent((0, len(data)) if data else (), None)
-    if banner.form == "torch" and _ends_dump(banner) and not _WHOLE_GRAPH.search(data):
+    if banner.form == "torch" and not _ends_graph(data, banner):
         return Extent(all_of_it.spans, False)
     if banner.form not in ("", "onnx"):
         return all_of_it
@@ -63,9 +63,19 @@ def extent_of(data: bytes, banner: Banner, language: str) -> Extent:
     return Extent(extent.spans, False) if is_cut else extent
 
 
-# A graph, or the code of one, has its result at the end, and arguments that tell a backward graph from a forward one.
+# A graph, or the function of its code that calls the kernels, has its result at the end.
 _PREFIX = 400  # bytes of a line of a log, which may be cut off as well
-_WHOLE_GRAPH = re.compile(rb"(?m)^(?:[^\n]*\] )?\s*return\b| tangents_")
+_RETURN = re.compile(rb"(?m)^(?:[^\n]*\] )?\s*return\b")
+
+
+def _ends_graph(data: bytes, banner: Banner) -> bool:
+    """Whether a graph of torch, or its code, is there up to its result."""
+    if banner.argument == "output_code":  # the kernels in it return as well; a wrapper in C++ has no such function
+        call = data.find(b"def call(")
+        return _RETURN.search(data, call) is not None if call >= 0 else b"cpp_wrapper" in data
+    return _RETURN.search(data) is not None or not (banner.language == "torch" or _ends_dump(banner))
+
+
 _LOSS = (
     *(b"trunc", b"omit", b"skip", b"elid", b"clipp", b"trimm", b"suppress", b"hidden", b"snip", b"exceed"),
     *(b"cut off", b"too long", b"too large", b"too big", b" more "),

@@ -180,6 +180,7 @@ def scan_torch(source: DumpSource) -> Scan:
 
 _SIDES = ("aot_graphs", "aot_joint_graph", "post_grad_graphs", "pre_grad_graphs")
 _READABLE = (*_SIDES, "graph_code")  # printed as modules of Python
+_AOT_ID = re.compile(rb"# AOT ID: [^\n]*")
 
 
 def _program_of(banner: Banner) -> str:
@@ -188,7 +189,8 @@ def _program_of(banner: Banner) -> str:
     Only graphs of one side of one compilation are states of one program.
     """
     head = banner.source.read(banner.body, min(banner.end, banner.body + 2**20))
-    side = "joint" if banner.name.startswith("Joint") else "backward" if b" tangents_" in head else "forward"
+    is_back = b"_backward']" in told[0] if (told := _AOT_ID.search(head)) else b" tangents_" in head
+    side = "joint" if banner.name.startswith("Joint") else "backward" if is_back else "forward"
     if banner.argument not in _SIDES:
         side = f"{side} code" if banner.argument == "output_code" else banner.argument
     return f"{banner.unit} {side}".strip()

@@ -131,6 +131,39 @@ def test_a_graph_of_torch_that_is_cut_off_is_not_compared():
         assert [step.verdict for step in read_text(whole + end)] == ["ignored", "unknown"]
 
 
+def graphs_of_torch():
+    """The snapshots of two compilations, each as the artifact, the graph, and its lines."""
+    for graph in ("0/0", "1/0"):
+        for artifact, title in (("aot_graphs", "%s graph 0"), ("post_grad_graphs", "AFTER POST GRAD")):
+            for side, given in (("Forward", "x"), ("Backward", "x, tangents_1")):
+                head = ["class M(torch.nn.Module):", f"    def forward(self, {given}):"]
+                named = title.replace("%s", side)
+                yield (
+                    artifact,
+                    graph,
+                    [f"===== {named} =====", *head, f"        a = {title[:1]}({side})", "        return a"],
+                )
+        for side, given in (("forward", "x"), ("backward", "tangents_1")):
+            head = [f"# AOT ID: ['0_{side}']", "import torch", "kernel = cpp(", "    return x;", "def call(args):"]
+            yield "output_code", graph, ["Output code: ", *head, f"    {given} = args", "    return (buf0,)"]
+
+
+@pytest.mark.parametrize("marker", ["", "[truncated]\n"])
+def test_a_snapshot_of_torch_without_its_end_is_compared_with_none(marker):
+    shots = [*graphs_of_torch()]
+    texts = [torch_lines(artifact, graph, *lines) for artifact, graph, lines in shots]
+    rows = [(step.name, step.phase, step.verdict) for step in read_text("".join(texts)).steps]
+    assert {verdict for _, _, verdict in rows} == {"ignored", "changed"}
+    for at, (artifact, graph, lines) in enumerate(shots):
+        for end in range(2, len(lines)):
+            cut = torch_lines(artifact, graph, *lines[:end]) + marker
+            found = read_text("".join([*texts[:at], cut, *texts[at + 1 :]])).steps
+            assert [step.name for step in found] == [name for name, _, _ in rows]
+            assert found[at].verdict == "unknown"
+            assert all(step.verdict in ("unknown", row[2]) for step, row in zip(found, rows, strict=True)), (at, end)
+            assert artifact != "output_code" or found[at].phase == rows[at][1]
+
+
 # ---------------------------------------------------------------- damage that leaves the lines
 def damaged(rng, data):
     """A dump in which a console or a disk changed white space, or bytes into ones that are not of a text."""

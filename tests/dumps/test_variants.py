@@ -338,7 +338,10 @@ def test_what_stands_in_front_of_the_class_of_a_graph_is_no_change():
 
 def test_the_codes_of_two_sides_are_two_programs():
     code = [
-        torch_lines("output_code", "0/0", "Output code: ", f"primals_1, {last} = args") for last in ("x", "tangents_1")
+        torch_lines(
+            "output_code", "0/0", "Output code: ", "def call(args):", f"    primals_1, {last} = args", "    return (x,)"
+        )
+        for last in ("x", "tangents_1")
     ]
     rec = read("".join(code).encode())
     assert [(step.phase, step.verdict) for step in rec] == [
