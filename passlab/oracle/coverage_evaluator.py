@@ -98,7 +98,7 @@ class CoverageEvaluator(Evaluator):
         eps = float(float_info(value.dtype).eps)
         if _is_exact_array(value, eps) and all(_is_exact_value(operand) for operand in operands):
             return value
-        return self._move_array(value, sums)
+        return self._move_array(value, sums and not _are_of_one_sign(operands))
 
     def _move_array(self, value: Array, sums: bool = False) -> Array:
         eps = float(float_info(value.dtype).eps)
@@ -155,6 +155,12 @@ def _are_short(value: Array, eps: float) -> bool:
         return False
     wide = wide * FRACTION
     return bool(np.array_equal(wide, np.rint(wide), equal_nan=True))
+
+
+def _are_of_one_sign(operands: Sequence[Value]) -> bool:
+    """Whether no sum of products of these numbers cancels, so that rounding leaves its sign: as of squares."""
+    floats = [a for a in operands if isinstance(a, np.ndarray) and is_float(a.dtype)]
+    return bool(floats) and all((a >= 0).all() or (a <= 0).all() for a in floats)
 
 
 def _root_mean_square(value: Array) -> float:

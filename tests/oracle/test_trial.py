@@ -30,3 +30,17 @@ def test_a_program_that_fails_under_noise_is_not_blamed(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(Trial, "noisy", fail)
     assert examine("p", before, after, Rounds(1), Trial()).outcome == "kept"
+
+
+@pytest.mark.parametrize("sign", ["", "negative"])
+def test_a_sum_of_numbers_of_one_sign_keeps_it_under_noise(sign: str) -> None:
+    """The length of a vector of zeros, as of a node of a graph without neighbours, is no root of a negative number."""
+    text = f"""
+        def @main(%x: Tensor[(3, 4), float32]) {{
+          %0 = concatenate((multiply(%x, 0.3f), zeros(shape=[64, 4], dtype="float32")), axis=0);
+          %1 = {sign}(sum({sign}(multiply(%0, %0)), axis=[1]));
+          sum(sqrt(%1))
+        }}"""
+    before = passlab.parse(text)
+    after = passlab.parse(text.replace("sum(sqrt(%1))", "multiply(sum(sqrt(%1)), 1.5f)"))
+    assert examine("p", before, after, Rounds(1), Trial()).outcome == "broken"
