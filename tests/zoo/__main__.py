@@ -96,7 +96,7 @@ def _columns(kind: str) -> list[str]:
 
 
 def _row(row: dict[str, Any]) -> str:
-    culprit = {None: "", "Swapped": f"{row.get('culprit s', 0):.1f} s, {row.get('culprit calls')}"}
+    told = {"Swapped": f"{row.get('culprit s', 0):.1f} s, {row.get('culprit calls')}", "none": "not seen"}
     cells = {
         "model": row["name"],
         "package": next(m.entry["package"] for m in models() if m.name == row["name"]),
@@ -107,7 +107,7 @@ def _row(row: dict[str, Any]) -> str:
         "ms on NumPy / elsewhere": _both(row, "{:.3g} / {:.3g}", "vm ms", "rival ms"),
         "recording": _both(row, "{:.2f} s, {:.1f} MB", "record s", "report MB"),
         "graph": _both(row, "{:.2f} s, {}", "graph s", "boxes"),
-        "culprit": culprit.get(row.get("culprit"), "not seen"),
+        "culprit": told.get(culprit := row.get("culprit", ""), culprit),
         "failed": ", ".join(row.get("failed", {})),
     }
     return "| " + " | ".join(str(cells[column]) for column in _columns(row["kind"])) + " |"

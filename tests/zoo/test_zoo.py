@@ -66,8 +66,5 @@ def test_a_model_from_outside(model: Model) -> None:
     figures = trials.figures
     assert figures.get("error", 0.0) <= model.entry.get("tolerance", 1e-4)
     assert figures.get("export error", 0.0) <= model.entry.get("tolerance", 1e-4)
-    # A swap that changes nothing, as in a model whose weights are all equal, has no culprit.
-    if figures.get("swap", 0.0) > model.entry.get("tolerance", 1e-4):
-        assert figures["culprit"] == "Swapped"
     if figures.get("culprit") == "Swapped":
         assert figures["culprit calls"] <= model.entry.get("culprit_calls", CULPRIT_CALLS)
