@@ -263,7 +263,7 @@ def from_pytorch(exported_program: Any, freeze_params: bool = False) -> tuple[IR
     and keyword arguments flattened. After them come the parameters and buffers that it uses, whose values are the
     second result; `freeze_params=True` makes these constants. Dimensions that were exported as dynamic are `?`. The
     result is a tensor, or a tuple of the tensors in the results in their order, followed by the values that the program
-    writes into its buffers. The source of each Relay node is the line of Python that created it.
+    writes into its parameters, buffers and inputs. The source of each Relay node is the line of Python that created it.
 
     Operators without an entry are expanded by PyTorch's own decompositions. Raises `ModelError` if it is not an
     exported program and for unsupported operators (all of them at once); `MissingPackageError` without the package
