@@ -62,7 +62,7 @@ LAST = "(last pass)"
 
 # ---------------------------------------------------------------- xDSL
 def scan_xdsl(source: DumpSource) -> Scan:
-    """Return the dumps of xDSL. The result of the last pass comes after the last heading, without one of its own."""
+    """Return the dumps of xDSL. The result of the last pass of a run stands below that before, without a heading."""
     banners: list[Banner] = []
     for start, end, line, _ in find_lines(source, XDSL_MARK):
         match = _XDSL.fullmatch(decode(line))
@@ -74,18 +74,26 @@ def scan_xdsl(source: DumpSource) -> Scan:
         banners.append(Banner(source, "after", name, "builtin.module", "op", name, options.rstrip("}"), start=start))
         banners[-1].scope, banners[-1].body, banners[-1].end = MODULE, end, end
     if banners:
-        last = banners[-1]
-        last.end = source.size
-        data = source.read(last.body, last.end)
-        spans = extent_of(data, last, "mlir").spans
+        banners[-1].end = source.size
+    runs: list[list[Banner]] = [[]]
+    for banner in banners:
+        runs[-1].append(banner)
+        stop = banner.end
+        data = source.read(banner.body, stop)
+        spans = extent_of(data, banner, "mlir").spans
         following = root_operation(data[spans[-1] :], len(data) - spans[-1]) if spans else None
-        if following is not None:
-            last.end = last.body + spans[-1]
-            banners.append(_last_pass_banner(source, last.end, banners))
-    return Scan(banners)
+        if following is not None and (stop == source.size or following[0].rstrip().endswith(b"{")):
+            banner.end = banner.body + spans[-1]
+            runs[-1].append(_last_pass_banner(source, banner.end, stop, runs[-1]))
+            runs.append([])
+    runs = [run for run in runs if run]
+    for number, run in enumerate(runs if len(runs) > 1 else (), start=1):  # as of the parts of a file that is split
+        for banner in run:
+            banner.phase = f"run {number}"
+    return Scan([banner for run in runs for banner in run])
 
 
-def _last_pass_banner(source: DumpSource, start: int, banners: list[Banner]) -> Banner:
+def _last_pass_banner(source: DumpSource, start: int, end: int, banners: list[Banner]) -> Banner:
     """Return the banner of the last pass. A pipeline that ran a clean-up before is assumed to end with it."""
     names = {banner.name for banner in banners[:-1]} - {banners[-1].name}
     name = "canonicalize" if "canonicalize" in names else LAST
@@ -94,7 +102,7 @@ def _last_pass_banner(source: DumpSource, start: int, banners: list[Banner]) -> 
         note += f"; its name is not in the dump, `{name}` is assumed because the pipeline ran it before"
     banner = Banner(source, "after", name, "builtin.module", "op", name, scope=MODULE, note=note)
     banner.start = banner.body = start
-    banner.end = source.size
+    banner.end = end
     return banner
 
 
@@ -642,8 +650,8 @@ def _judged(chosen: Format, scan: Scan) -> Assembly:
         what = "perhaps only a few chosen passes are in the dump: then a change between two may be the work of another"
         cure = "; if it has every pass, `every_pass=True` or `--every-pass` says so" if scan.is_list else ""
         scan.notes.append(what + cure)
-    # A dump of LLVM or XLA may have several programs, each with passes of its own.
-    if chosen.name.startswith("llvm") or (chosen.name == "mlir" and any(b.phase for b in scan.banners)):
+    # A dump may have several programs, each with passes of its own.
+    if chosen.name.startswith("llvm") or (chosen.name in ("mlir", "xdsl") and any(b.phase for b in scan.banners)):
         assembly = assemble(scan, traits, chosen.language)
     else:
         assembly = Assembly(scan, traits, chosen.language)

@@ -358,6 +358,16 @@ def test_the_last_pass_of_xdsl_is_named_only_where_there_is_a_reason(before, nam
     assert [step.name for step in read(text.encode()).steps] == [*before, name]
 
 
+@pytest.mark.parametrize("between", ["", "// -----\n", "done\n"])
+@pytest.mark.parametrize("count", [2, 3])
+def test_runs_of_xdsl_in_one_stream_are_read_as_each_by_itself(count, between):
+    """As for a file that is split, or files one after the other: each run ends with a program without a heading."""
+    data = corpus.stream("xdsl-a")
+    alone, together = read(data), read((between.encode()).join([data] * count))
+    assert verdicts(together) == verdicts(alone) * count
+    assert [step.after for step in together] == [step.after for step in alone] * count
+
+
 def test_what_the_first_pass_ran_on_is_its_unit_and_not_the_whole_input():
     function = "define i32 @f(i32 %x) {\n  %a = add i32 %x, 0\n  ret i32 %a\n}"
     text = f"*** IR Dump At Start ***\n; ModuleID = 'm'\n\n{function}\n\n*** IR Dump After InstCombinePass on f ***\n"
