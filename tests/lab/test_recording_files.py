@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import passlab
+from passlab import lab, relay, transform
 from passlab.errors import PassError, PasslabError, PassTypeError
 from passlab.ir import Constant, Function, If, IRModule, TensorType, Var
 from passlab.ir.walk import post_order, rewrite
@@ -350,6 +351,31 @@ def test_an_index_that_is_no_index_is_a_passlab_error(saved, text):
     (saved / "recording.json").write_text(text)
     with pytest.raises(PassError, match="is not a recording"):
         Recording.load(saved)
+
+
+V, FREE = Var("v", TensorType((2, 3), "float32")), Var("y", TensorType((2, 3), "float32"))
+# Bodies of functions of X that are no programs, of which a text would make others, or nothing.
+ILL_FORMED = {
+    "a let twice": relay.Let(V, make("exp", X), relay.Let(V, make("tanh", V), V)),
+    "a let of a parameter": relay.Let(X, make("exp", X), make("tanh", X)),
+    "a parameter of two functions": relay.Let(V, make("exp", X), relay.Call(Function([V], make("tanh", V)), [V])),
+    "a variable outside its scope": make("add", relay.Let(V, make("exp", X), V), V),
+    "a variable that nothing binds": make("add", X, FREE),
+}
+
+
+@pytest.mark.parametrize("kind", ILL_FORMED)
+def test_a_program_that_no_text_holds_is_the_same_again(kind, again, tmp_path):
+    @transform.module_pass(opt_level=0)
+    def wrong(mod, ctx):
+        return IRModule({"main": Function([X], ILL_FORMED[kind])})
+
+    rec = record(IRModule.from_expr(Function([X], make("exp", X))), ["InferType", wrong, "FoldConstant"])
+    back = again(rec, tmp_path)
+    assert [event.error is None for event in back.events] == [event.error is None for event in rec.events]
+    assert [str(event.after) for event in back.events] == [str(event.after) for event in rec.events]
+    assert passlab.structural_equal(back.last, rec.last, map_free_vars=True)
+    assert str(lab.bisect(back).table()) == str(lab.bisect(rec).table())
 
 
 @pytest.mark.parametrize("name", ["metadata.json", "modules/0000.relay", "modules/0001.relay"])

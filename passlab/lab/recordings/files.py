@@ -3,7 +3,7 @@
     recording.json      the events, and which module stands before and after each
     metadata.json       constants and other objects that the texts refer to, each once
     arrays.bin          the large arrays among them, as they are in memory, which a reader maps and does not copy
-    modules/0000.relay  the programs, each once
+    modules/0000.relay  the programs, each once; as JSON where a text would bind other variables, or none (`_file_text`)
 
 Nothing in the files is executed, and no file names another. A recording that is saved over another has parts
 `modules-2`, `metadata-2.json`, `arrays-2.bin`, and their number in its index. Each save of a folder takes a new number,
@@ -35,6 +35,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from passlab import limits
+from passlab.analysis.well_formed import well_formed
 from passlab.atomic_file import (
     atomic_file,
     checked_path,
@@ -47,7 +48,7 @@ from passlab.atomic_file import (
     writing_error,
 )
 from passlab.diffing.diff import node_name
-from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError
+from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError, type_in_words
 from passlab.infer import infer_module
 from passlab.instrument.events import ContextOptions, Event, Rewrites
 from passlab.ir.expr import Expr
@@ -80,6 +81,7 @@ from passlab.text.meta_writer import MODULE_ATTRS, MetaWriter
 from passlab.text.metadata import MetaTable
 from passlab.text.parser import parse
 from passlab.text.printer import HEADER, text_with
+from passlab.text.program_json import load_json, save_json
 from passlab.text.tensor_bytes import decode_tensor, encode_tensor, record_parts, tensor_of_record
 
 FORMAT, VERSION, READABLE = "passlab recording", 2, (1, 2)  # version 1 holds all arrays in its metadata
@@ -148,7 +150,7 @@ def _write_parts(
     sharing = Sharing()
     defined: dict[int, int] = {}  # the program that has a data type first, by the identity of the definition
     for number, mod in modules.values():
-        write_text(names.modules / file_name(number), HEADER + text_with(meta, mod))
+        write_text(names.modules / file_name(number), _file_text(meta, mod))
         if (order := [name for name, _ in mod.items()]) != sorted(order):
             orders[str(number)] = order
         if again := joined_runs(mod):
@@ -479,7 +481,7 @@ def _read_modules(
     types: dict[str, IRModule] = {}  # the data types of programs, by their text: for files that do not tell
     for number, is_typed in enumerate(typed):
         older = None if number not in kept else _older_types(modules, kept[number])
-        mod = _parsed(_read_text(names.modules / file_name(number)), file_name(number), table, types, older)
+        mod = _read_program(_read_text(names.modules / file_name(number)), file_name(number), table, types, older)
         again = repeated.get(number, "")
         if sorted(order := orders.get(number, [])) == sorted(name for name, _ in mod.items()):  # a text sorts its names
             mod = mod.with_functions(dict.fromkeys(order)).with_functions({name: mod[name] for name in order})
@@ -506,9 +508,23 @@ def _older_types(modules: list[IRModule], kept: dict[str, int]) -> IRModule:
     return IRModule({}, {name: modules[kept[name]].type_definitions[var] for name, var in data.items()})
 
 
-def _parsed(
-    text: str, name: str, table: MetaTable, types: dict[str, IRModule], older: IRModule | None = None
+def _file_text(meta: MetaWriter, mod: IRModule) -> str:
+    """Return a program as text, or as JSON if it binds a variable twice, or uses one outside its scope."""
+    return HEADER + text_with(meta, mod) if well_formed(mod) else save_json(mod)
+
+
+def _read_program(
+    text: str, name: str, table: MetaTable, types: dict[str, IRModule], older: IRModule | None
 ) -> IRModule:
+    if not text.startswith("{"):
+        return _parsed(text, name, table, types, older)
+    mod = load_json(text)
+    if not isinstance(mod, IRModule):
+        raise PassError(Diagnostic(f"{name} holds no program", found=type_in_words(mod)))
+    return mod
+
+
+def _parsed(text: str, name: str, table: MetaTable, types: dict[str, IRModule], older: IRModule | None) -> IRModule:
     """Return the program of a text. A type of `older` stands for the type of its name in the text.
 
     Without `older`, programs whose data types have one text share these, as nodes with types do.
