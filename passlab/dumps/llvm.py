@@ -214,6 +214,8 @@ def _name_programs(banners: list[Banner], programs: list[tuple[int, str]]) -> No
     for number, name in programs:
         if not runs or runs[-1][1] != name or banners[number].when == "start":
             runs.append((number, name))
+    if runs and runs[0][0] and banners[runs[0][0]].when == "start":  # what stands above is of a run before
+        runs.insert(0, (0, ""))
     if len(runs) < 2:
         return
     names = [name for _, name in runs]

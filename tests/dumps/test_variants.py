@@ -87,6 +87,17 @@ def test_one_real_program_after_another():
 
 
 # ---------------------------------------------------------------- a few chosen passes
+@pytest.mark.parametrize("name", ["llvm22-list-after", "llvm22-list-both"])
+@pytest.mark.parametrize("other", ["llvm22-list-changed", "llvm22-dot-changed-diff"])
+def test_a_run_whose_module_is_not_shown_is_not_of_the_run_that_starts_below(name, other):
+    """As the end of a log, or a dump of some functions, in front of `-print-changed`."""
+    parts = re.split(r"(?m)^(?=(?:; )?\*\*\* IR Dump)", corpus.stream(name).decode())
+    data = "".join([part for part in parts if part.strip() and "; ModuleID" not in part])
+    alone, together = read_text(data), read_text(data + corpus.stream(other).decode())
+    assert verdicts(together)[: len(alone.steps)] == verdicts(alone)
+    assert verdicts(together)[len(alone.steps) :] == verdicts(read(corpus.stream(other)))
+
+
 def test_a_dump_of_one_chosen_pass_blames_it_for_nothing():
     steps = writer.run(5)
     chosen = [step for step in steps if step[0] == "Pass1"]
