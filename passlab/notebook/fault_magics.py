@@ -19,7 +19,7 @@ from passlab.atomic_file import checked_path
 from passlab.errors import did_you_mean, type_in_words
 from passlab.notebook import lazy_modules as rooms
 from passlab.notebook import values
-from passlab.notebook.naming import NamedMagics, options_of, pipeline_of, takes_pipeline, words
+from passlab.notebook.naming import ABSENT, NamedMagics, options_of, pipeline_of, takes_pipeline, words
 
 
 @magics_class
@@ -57,12 +57,14 @@ class ModelMagics(NamedMagics):
 
     def _model(self, name: str) -> Any:
         """Return the program or model of the notebook with this name, or else the path of a file."""
-        value = self.shell.user_ns.get(name)
+        path = checked_path(name)
+        is_file = os.path.isfile(path)  # noqa: PTH113 - `is_file` raises for a name that no file can have
+        is_name = name in self.shell.user_ns or not (is_file or name.endswith(".onnx"))  # `net.onnx` is no attribute
+        value = self._value(name) if is_name else ABSENT
         if isinstance(value, passlab.IRModule) or hasattr(value, "SerializeToString"):
             return value
-        path = checked_path(name)
-        if not os.path.isfile(path):  # noqa: PTH113 - `is_file` raises for a name that no file can have
-            kind = f", and `{name}` of this notebook is of type {type(value).__name__}" if value is not None else ""
+        if not is_file:
+            kind = f", and `{name}` of this notebook is of type {type(value).__name__}" if value is not ABSENT else ""
             raise UsageError(f"there is no file `{name}`{kind}: give a model `net.onnx`, or the name of a program")
         return path
 
@@ -104,7 +106,7 @@ class FaultMagics(NamedMagics):
         """
         options = options_of(self.bisect, line)
         self._check_targets(options.out)
-        text, program = pipeline_of(options, cell), self.shell.user_ns.get(options.program)
+        text, program = pipeline_of(options, cell), self._value(options.program)
         good = self._predicate(options.good) if options.good else None
         if isinstance(program, passlab.Recording):
             if text:
@@ -161,7 +163,7 @@ class FaultMagics(NamedMagics):
         """
         options = options_of(self.culprit, line)
         self._check_targets(options.out)
-        text, program = pipeline_of(options, cell), self.shell.user_ns.get(options.program)
+        text, program = pipeline_of(options, cell), self._value(options.program)
         inputs = values.from_names(options.args, self.shell.user_ns) if options.args else None
         if not isinstance(program, passlab.Recording):
             mod = self._program(options.program)
@@ -218,12 +220,12 @@ class FaultMagics(NamedMagics):
 
     def _predicate(self, name: str) -> Any:
         """The function of the notebook with this name."""
-        space = self.shell.user_ns
-        if callable(space.get(name)):
-            return space[name]
-        if name in space:
-            raise UsageError(f"--good: `{name}` is {type_in_words(space[name])}, not a function")
-        candidates = [n for n, v in space.items() if callable(v) and not n.startswith("_")]
+        value = self._value(name)
+        if callable(value):
+            return value
+        if value is not ABSENT:
+            raise UsageError(f"--good: `{name}` is {type_in_words(value)}, not a function")
+        candidates = [n for n, v in self.shell.user_ns.items() if callable(v) and not n.startswith("_")]
         raise UsageError(
             f"--good: there is no function `{name}` in this notebook: {did_you_mean(name, candidates) or 'define it'}"
         )

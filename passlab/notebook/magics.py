@@ -296,7 +296,7 @@ class RelayMagics(NamedMagics):
 
     def _watch(self, mod: passlab.IRModule, arguments: list[Any], options: Namespace) -> Any:
         """Run a program and show its values, compared with an earlier run if one is named."""
-        earlier = self.shell.user_ns.get(options.against) if options.against else None
+        earlier = self._value(options.against) if options.against else None
         if options.against and not isinstance(earlier, lab.NodeValues):
             runs = [n for n, v in self.shell.user_ns.items() if isinstance(v, lab.NodeValues) and not n.startswith("_")]
             hint = did_you_mean(options.against, runs) or "make one with %run NAME --watch -o NAME"
@@ -358,7 +358,7 @@ class RelayMagics(NamedMagics):
 
     def _debugger(self, options: Any) -> lab.Debugger:
         """Return the debugger of a program, an executable, a recording or a trace, or the debugger of that name."""
-        program, entry = self.shell.user_ns.get(options.program), options.entry
+        program, entry = self._value(options.program), options.entry
         if isinstance(program, lab.Debugger):
             return program
         if isinstance(program, lab.Trace):

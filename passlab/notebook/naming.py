@@ -110,11 +110,6 @@ class NamedMagics(Magics):
 
     def _program(self, name: str) -> passlab.IRModule:
         """The module of a name of the notebook, or of a path that begins with one: `rec.output`, `recs[0].last`."""
-        head, _, function = name.partition(".")
-        whole = self.shell.user_ns.get(head)
-        if isinstance(whole, passlab.IRModule) and function in [var.name_hint for var in whole.functions]:
-            hint = f"give `{head}`; %run and %vm take --entry {function}"
-            raise UsageError(f"`{name}` is one function of the program `{head}`: {hint}")
         value = self._value(name)
         if isinstance(value, passlab.IRModule):
             return value
@@ -137,6 +132,11 @@ class NamedMagics(Magics):
         space = self.shell.user_ns
         if name in space:
             return space[name]
+        head, _, function = name.partition(".")
+        whole = space.get(head)
+        if isinstance(whole, passlab.IRModule) and function in [var.name_hint for var in whole.functions]:
+            hint = f"give `{head}`; %run and %vm take --entry {function}"
+            raise UsageError(f"`{name}` is one function of the program `{head}`: {hint}")
         root = PATH.match(name)
         if root is None or root[1] not in space:
             return ABSENT

@@ -537,9 +537,52 @@ def test_a_path_stands_where_a_name_does(shell, line, path):
         shell.run_line_magic(magic, rest)
 
 
-def test_a_function_of_a_program_is_run_by_its_entry(shell):
+VALUES = {
+    "net": (
+        "bisect {} InferType",
+        "culprit {} InferType --seconds 1",
+        "graph {}",
+        "graph net --changed-from {}",
+        "passes {} InferType",
+        "run_program {}",
+        "simplify {}",
+        "vm {}",
+    ),
+    "rec": ("bisect {}", "blame {}", "compare {} rec", "compare rec {}", "culprit {} --seconds 1", "vm {}"),
+    "dbg": ("vm {}",),
+    "trace": ("vm {}",),
+    "watched": ("run_program net --against {}",),
+    "good": ("bisect rec --good {}",),
+}
+
+
+@pytest.mark.parametrize(("name", "line"), [(name, line) for name, lines in VALUES.items() for line in lines])
+def test_an_item_stands_where_any_name_does(shell, name, line):
+    space = shell.user_ns
+    shell.run_line_magic("passes", "net InferType, FoldConstant -q -r rec")
+    shell.run_line_magic("vm", "net -o dbg")
+    with capture_output():
+        shell.run_line_magic("run_program", "net --watch -o watched")
+        space |= {"trace": space["dbg"].trace, "good": lambda mod: True}
+        space["kept"] = [space[name]]
+        answers = []
+        for subject in (name, "kept[0]"):
+            magic, _, rest = line.format(subject).partition(" ")
+            answers.append(type(shell.run_line_magic(magic, rest)))
+    assert answers[0] is answers[1]
+
+
+def test_a_comma_may_end_a_list_of_arguments(shell):
+    shell.user_ns |= {"x": np.ones((1, 8), "float32"), "w": np.ones((4, 8), "float32")}
+    expected = shell.run_line_magic("run_program", "net --args x,w")
+    np.testing.assert_array_equal(expected, np.full((1, 4), 8, "float32"))
+    np.testing.assert_array_equal(shell.run_line_magic("run_program", "net --args x,w,"), expected)
+
+
+@pytest.mark.parametrize("magic", ["bisect", "culprit", "passes", "run", "simplify", "vm"])
+def test_a_function_of_a_program_is_run_by_its_entry(shell, magic):
     with pytest.raises(UsageError, match=r"one function of the program `net`: give `net`; .* --entry main"):
-        shell.run_line_magic("run", "net.main --random 0")
+        shell.run_line_magic(magic, "net.main")
 
 
 @pytest.mark.parametrize(
