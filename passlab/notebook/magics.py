@@ -99,6 +99,8 @@ class RelayMagics(NamedMagics):
         """
         options = options_of(self.relay, line)
         self._check_targets(options.name)
+        if options.opt_level is not None and not options.live:
+            raise UsageError('-O is the level of a pipeline: --live "InferType, FuseOps" gives one')
         if options.live:
             settings = rooms.live.LiveOptions(options.name, options.opt_level, self._constants(options.const))
             return rooms.live.LiveWidget(cell.rstrip("\n"), options.live, settings, self.shell.user_ns)
@@ -359,10 +361,13 @@ class RelayMagics(NamedMagics):
     def _debugger(self, options: Any) -> lab.Debugger:
         """Return the debugger of a program, an executable, a recording or a trace, or the debugger of that name."""
         program, entry = self._value(options.program), options.entry
-        if isinstance(program, lab.Debugger):
-            return program
-        if isinstance(program, lab.Trace):
-            return lab.Debugger(program)
+        if isinstance(program, (lab.Debugger, lab.Trace)):
+            if (options.args, options.random, entry, options.executor) != ("", None, "main", "vm"):
+                hint = "give the program to run it again"
+                raise UsageError(
+                    f"`{options.program}` has run: --args, --random, --entry, --executor set a run: {hint}"
+                )
+            return program if isinstance(program, lab.Debugger) else lab.Debugger(program)
         if type(program).__name__ == "Executable":
             ty = program.entry_types.get(entry)
             has_types = ty is not None or options.args

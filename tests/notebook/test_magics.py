@@ -572,6 +572,21 @@ def test_an_item_stands_where_any_name_does(shell, name, line):
     assert answers[0] is answers[1]
 
 
+@pytest.mark.parametrize("subject", ["dbg", "dbg.trace"])
+@pytest.mark.parametrize("option", ["--args x", "--random 0", "--entry f", "--executor graph"])
+def test_a_run_that_is_over_takes_no_option_of_a_run(shell, subject, option):
+    shell.run_line_magic("vm", "net -o dbg")
+    with pytest.raises(UsageError, match="has run"):
+        shell.run_line_magic("vm", f"{subject} {option}")
+
+
+def test_a_level_without_a_pipeline_is_an_error(shell):
+    before = shell.user_ns["net"]
+    with pytest.raises(UsageError, match="-O is the level of a pipeline"):
+        shell.run_cell_magic("relay", "net -O 2", NET)
+    assert shell.user_ns["net"] is before
+
+
 def test_a_comma_may_end_a_list_of_arguments(shell):
     shell.user_ns |= {"x": np.ones((1, 8), "float32"), "w": np.ones((4, 8), "float32")}
     expected = shell.run_line_magic("run_program", "net --args x,w")
