@@ -61,7 +61,8 @@ Link = tuple[Any, str, int] | None
 class Mismatch:
     """The first difference, in evaluation order, between two structures.
 
-    `path` is its path from either root, for example `.body.args[0]`; `left` and `right` are the nodes at this path.
+    `path` is its path from either root, for example `.body.args[0]`; `left` and `right` are what stands there. Where
+    lists differ in length, they are the nodes that have the lists.
     """
 
     path: str

@@ -269,3 +269,18 @@ def test_a_deep_program_is_laid_out_without_recursion():
     assert sum(frame["kind"] == "choice" for frame in data["frames"]) == depth
     sheet = sheet_of(data)["sheet"]
     assert len(sheet["frames"]) < 40  # deep ones start folded
+
+
+def test_a_function_is_titled_with_its_parameters_as_far_as_there_is_room():
+    def title(names):
+        params = ", ".join(f"%{name}: float32" for name in names)
+        both = f"def @main({params}) {{ exp(%{names[0]}) }} def @other(%x: float32) {{ exp(%x) }}"
+        return next(frame.title for frame in graph_view(typed(both)).sheet.frames if frame.title.startswith("@main"))
+
+    assert title(["x"]) == "@main(%x)"
+    assert title(["x", "y", "z"]) == "@main(%x, %y, %z)"
+    assert title(["x" * 60, "y", "z"]) == f"@main(%{'x' * 60}, 2 more)"
+    many = title([f"x{i}" for i in range(40)])
+    assert many.startswith("@main(%x0, %x1, ")
+    shown = many.count("%")
+    assert f", {40 - shown} more)" in many

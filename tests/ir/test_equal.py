@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import subprocess
 import sys
@@ -46,6 +47,7 @@ from passlab.ir.equal import (
 )  # fmt: skip
 from passlab.ir.walk import make_lets
 from passlab.op import make
+from passlab.text.parser import parse
 from tests.ir.random_programs import Generator, mutated, renamed
 from tests.ir.reference_equal import reference_equal
 
@@ -434,3 +436,24 @@ def test_the_place_of_a_difference_is_named_through_all_parts() -> None:
         with pytest.raises(PasslabError) as caught:
             assert_structural_equal(one, other)
         assert f"<root>.functions['main']{place}: different operators" in str(caught.value)
+
+
+# Programs of two functions with the same body: each part of one differs from that of another, somewhere.
+BODIES = (
+    "tanh(%x)", "%y", "1f", "2f", "@main(%x, %y)", "@other(%x, %y)", "(%x, %y)", "(%x, %y).0", "(%x, %y).1", "(%x,)",
+    "if (True) { %x } else { %y }", "if (True) { %x } else { %x }", "let %a = tanh(%x); %a", "let %a = tanh(%y); %a",
+    "fn (%z: float32) { %z }", "fn (%z: float32, %u: float32) { %z }", "fn (%z: float64) { %z }", "ref(%x)", "ref(%y)",
+    "add(%x, %y)", "add(%y, %x)", "cast(%x, dtype=\"int8\")", "cast(%x, dtype=\"int16\")", "concatenate((%x, %y))",
+)  # fmt: skip
+
+
+def test_a_difference_is_of_the_parts_at_its_path() -> None:
+    whole = "def @main(%x: float32, %y: float32) {{ {0} }} def @other(%x: float32, %y: float32) {{ {0} }}"
+    mods = [parse(whole.format(body)) for body in BODIES]
+    for one, other in itertools.permutations(mods, 2):
+        mismatch = find_mismatch(one, other)
+        assert mismatch is not None
+        path = mismatch.path.replace(".functions", "")
+        for mod, part in ((one, mismatch.left), (other, mismatch.right)):
+            places = [path, path.rpartition(".")[0]]
+            assert any(eval(f"mod{place}", {"mod": mod}) is part for place in places), mismatch

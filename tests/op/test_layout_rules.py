@@ -137,3 +137,19 @@ def test_most_rules_are_reached() -> None:
         if any(rule(call, Moved(a)) is not None for a in other_layouts(call)):
             reached.add(name)
     assert len(reached) > 90
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "own", "renamed"),
+    [
+        ("NCHW", "NHWC", "OIXY", "OXYI"),
+        ("NCHW", "NCHW8c", "NDXY", "NDXY8d"),
+        ("NCHW", "NHWC", "NCHW", "NHWC"),
+        ("NCHW", "NHWC", "NCW", None),
+        ("NCHW4c", "NHWC4c", "NCHWXc", None),
+        ("NCHW", "NHWC", "NC1W", None),
+    ],
+)
+def test_a_change_of_layout_is_said_in_the_letters_of_an_operator(old, new, own, renamed):
+    change = LayoutChange(old, new).with_letters(own)
+    assert change == (renamed and LayoutChange(own, renamed))
