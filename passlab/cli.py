@@ -635,7 +635,7 @@ def _fuzz(options: argparse.Namespace) -> int:
         from passlab.display.views.culprits import write_campaign
 
         print(f"{campaign.totals()} Report: {write_campaign(campaign, options.out)}")
-    return int(campaign.found)
+    return int(campaign.found or not campaign.tried)  # what tried nothing has found out nothing
 
 
 def _progress() -> Callable[[str, str, float], None] | None:

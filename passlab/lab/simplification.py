@@ -25,7 +25,7 @@ from typing import Any
 
 from passlab.arguments import checked
 from passlab.atomic_file import checked_path, make_folder
-from passlab.errors import Diagnostic, ModelError, PassError, PasslabError
+from passlab.errors import Diagnostic, ModelError, PassError, PasslabError, did_you_mean
 from passlab.frontend import from_onnx
 from passlab.frontend.onnx.export.combining import RULES
 from passlab.frontend.onnx.export.exporting import OPSETS, save_model, write_model
@@ -154,14 +154,27 @@ def simplify(
 
     `model` is what `from_onnx` takes, or a module; `shape` and `values` fix inputs and sizes by name, as there. Both
     models run on the same inputs, drawn from `seed`, with several sizes of what is open. Folding one node adds at most
-    `fold_limit` bytes of weights. All names of the model stay. Raises the errors of `from_onnx` and of passes.
+    `fold_limit` bytes of weights. All names of the model stay. Raises the errors of `from_onnx` and of passes, and
+    `PassError` for a step to disable that it does not have, and for a shape or value of a module.
 
     >>> model = frontend.to_onnx(passlab.parse("def @main(%x: float32) { %x + (1f + 2f) }"))
     >>> simpler = lab.simplify(model)
     >>> simpler.nodes_before, simpler.nodes_after
     (2, 1)
     """
+    names = sorted({READING, *RULES, *steps(LIMIT), *PASSES})
+    for name in disabled_pass:
+        if name not in names:
+            hint = did_you_mean(name, names) or f"its steps are {', '.join(names)}"
+            raise PassError(Diagnostic(f"`simplify` has no step `{name}`", hint=hint))
     if isinstance(model, IRModule):
+        if shape or values:
+            problem = Diagnostic(
+                "`shape` and `values` fix inputs of an ONNX model, and this is a program",
+                found=", ".join([*(shape or ()), *(values or ())]),
+                hint="a program has its shapes in the types of its parameters",
+            )
+            raise PassError(problem)
         return _of_module(model, disabled_pass, seed, fold_limit)
     proto, external = load_model(model)
     start = fixed(proto, shape or {}, values or {}, external)

@@ -101,6 +101,8 @@ class RelayMagics(NamedMagics):
         self._check_targets(options.name)
         if options.opt_level is not None and not options.live:
             raise UsageError('-O is the level of a pipeline: --live "InferType, FuseOps" gives one')
+        if options.live and (options.no_infer or options.show != "module"):
+            raise UsageError("--live shows an editor of the typed program: leave --show and --no-infer out")
         if options.live:
             settings = rooms.live.LiveOptions(options.name, options.opt_level, self._constants(options.const))
             return rooms.live.LiveWidget(cell.rstrip("\n"), options.live, settings, self.shell.user_ns)

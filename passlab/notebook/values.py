@@ -15,7 +15,7 @@ def from_names(
     """Return the values of comma-separated names. Raises `RunError`, with `cure`, for a name that is not there."""
     out = []
     for name in (n.strip() for n in names.removesuffix(",").split(",")):
-        if name and name not in namespace and not name.isidentifier():  # commas inside an expression cut it
+        if name not in namespace and not name.isidentifier():  # commas inside an expression cut it
             message = f"`{names}` is not a list of names of variables"
             raise RunError(Diagnostic(message, hint="give each value a name first: `a = np.ones((2, 3), 'float32')`"))
         if name not in namespace:

@@ -108,3 +108,8 @@ def test_a_file_of_passes_that_does_not_run_is_a_diagnostic(tmp_path, capsys):
     assert "does not run: NameError: name 'undefined_name' is not defined" in capsys.readouterr().err
     assert main(["fuzz", "SimplifyExpr", "--passes", str(tmp_path / "none.py")]) == 1
     assert "No such file" in capsys.readouterr().err
+
+
+def test_a_search_that_tried_nothing_is_no_success(capsys):
+    assert main(["fuzz", "InferType", "--seconds", "0"]) == 1
+    assert "0 programs" in capsys.readouterr().out
