@@ -79,7 +79,8 @@ class Event:
     `id` is its number ("3", or "3.1" for a pass inside pass 3). `status` says whether it ran, failed, was skipped (for
     the `reason`) or is still running; `role` whether it is a step of a pipeline, required by the pass around it, or
     called by that pass. `before` and `after` are modules; after a failure `after` is the partial result. `seconds` is
-    wall time, `peak_bytes` the peak memory above that at the start, where it was measured.
+    wall time, `peak_bytes` the peak memory above that at the start, where it was measured. `loaded_contract` is the
+    contract that the pass of an event from a file had, "default" where it declared none.
 
     >>> rec = passlab.record(passlab.parse("def @main() { 1f + 2f }"), "FoldConstant")
     >>> event = rec["FoldConstant"]
@@ -107,6 +108,7 @@ class Event:
     children: list[Event] = field(default_factory=list)
     id: str = ""
     written: str = ""
+    loaded_contract: NumericContract | Literal["default"] | None = "default"
     _compared: tuple[IRModule, IRModule, bool] | None = field(default=None, init=False, repr=False)
 
     @property
@@ -152,6 +154,8 @@ class Event:
 
 def contract_of(event: Event, default_contract: NumericContract | None = DEFAULT_CONTRACT) -> NumericContract | None:
     """Return the contract of one run of a pass: the contract of the rules it applied, where all declare one."""
+    if event.pass_ is None and event.loaded_contract != "default":
+        return event.loaded_contract
     contract = declared_contract(event.pass_, default_contract)
     rules = event.rewrites.rules
     contracts = {rule.name: rule.contract for rule in getattr(event.pass_, "rules", ())}

@@ -16,13 +16,17 @@ import pytest
 import passlab
 from passlab import lab, relay, transform
 from passlab.errors import PassError, PasslabError, PassTypeError
+from passlab.instrument.events import contract_of
 from passlab.ir import Constant, Function, If, IRModule, TensorType, Var
 from passlab.ir.walk import post_order, rewrite
 from passlab.lab.recordings.recording import Recording, record
+from passlab.passes import PASSES
 from passlab.testing.programs import generate
 from tests.call_counts import calls_of
 from tests.each import each
 from tests.lab.user.programs import PROGRAMS
+from tests.passes.docstring_programs import cases_of
+from tests.passes.test_docstrings import typed
 from tests.transform.programs import chain, idle, make, operators, raising, replacing
 
 TO_LOG = replacing("exp", "log", name="ToLog")
@@ -269,6 +273,21 @@ def test_a_step_of_an_unknown_pass_says_so(again, tmp_path):
         back[1].rerun()
 
 
+@each("factory", sorted(PASSES))
+def test_each_standard_pass_keeps_its_contract(factory, again, tmp_path):
+    for case in cases_of(factory):
+        rec = record(typed(case.before), transform.get_pass(factory, **case.options), opt_level=4)
+        assert list(map(contract_of, again(rec, tmp_path).events)) == list(map(contract_of, rec.events))
+
+
+def test_a_pass_whose_change_is_intended_is_not_blamed_in_a_file(again, tmp_path):
+    net = "def @main(%x: Tensor[(4, 8), float32], %w: Tensor[(4, 8), float32]) { tanh(nn.dense(sigmoid(%x), exp(%w))) }"
+    back = again(record(passlab.parse(net), "ToMixedPrecision", opt_level=4), tmp_path)
+    assert not back.bisect().found
+    twice = again(back, tmp_path)
+    assert not twice.bisect().found
+
+
 def test_an_empty_recording(again, tmp_path):
     back = again(Recording([], NET), tmp_path)
     assert len(back) == 1
@@ -335,6 +354,9 @@ def damage(path, change):
         lambda d: d["events"][1].update(context=None),
         lambda d: d["events"][1].update(log=3),
         lambda d: d["events"][1].update(error=[]),
+        lambda d: d["events"][1].update(contract=3),
+        lambda d: d["events"][1].update(contract={"ulps": -1, "finite_only": False, "approximates": False}),
+        lambda d: d["events"][1].update(contract={"ulps": 1}),
         lambda d: d.update(input="../../etc"),
         lambda d: d.update(input=99),
         lambda d: d.update(typed=3),

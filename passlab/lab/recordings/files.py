@@ -26,10 +26,11 @@ import re
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Literal
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -50,7 +51,7 @@ from passlab.atomic_file import (
 from passlab.diffing.diff import node_name
 from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError, type_in_words
 from passlab.infer import infer_module
-from passlab.instrument.events import ContextOptions, Event, Rewrites
+from passlab.instrument.events import ContextOptions, Event, Rewrites, contract_of
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.ir.span import Source
@@ -83,6 +84,7 @@ from passlab.text.parser import parse
 from passlab.text.printer import HEADER, text_with
 from passlab.text.program_json import load_json, save_json
 from passlab.text.tensor_bytes import decode_tensor, encode_tensor, record_parts, tensor_of_record
+from passlab.transform.numeric_contract import NumericContract
 
 FORMAT, VERSION, READABLE = "passlab recording", 2, (1, 2)  # version 1 holds all arrays in its metadata
 _INDEX, _META, _ARRAYS, _MODULES = "recording.json", "metadata.json", "arrays.bin", "modules"
@@ -308,6 +310,7 @@ def _event_data(event: Event, numbers: dict[int, int], modules: dict[int, tuple[
         "log": event.log,
         "diagnostics": [d.render() for d in event.diagnostics],
         "error": None if event.error is None else [type(event.error).__name__, str(event.error)],
+        "contract": _contract_data(event),
         "context": {
             "opt_level": context.opt_level,
             "required_pass": list(context.required_pass),
@@ -315,6 +318,23 @@ def _event_data(event: Event, numbers: dict[int, int], modules: dict[int, tuple[
             "config": context.config,
         },
     }
+
+
+def _contract_data(event: Event) -> Any:
+    """The contract of the pass of an event: its fields, null for none, "default" where the user declared none."""
+    pass_ = event.pass_
+    is_own = pass_ is not None and (pass_.contract is not None or pass_.trusted)
+    contract = contract_of(event) if is_own else event.loaded_contract
+    return asdict(contract) if isinstance(contract, NumericContract) else contract
+
+
+def _read_contract(data: Any) -> NumericContract | Literal["default"] | None:
+    if data is None or data == "default":
+        return None if data is None else "default"
+    ulps = float(data["ulps"])
+    if not ulps >= 0:
+        raise ValueError(f"no contract has {ulps} ulps")
+    return NumericContract(ulps, data["finite_only"] is True, data["approximates"] is True)
 
 
 def _rewrite_data(event: Event, lost: dict[Expr, int]) -> dict[str, Any]:
@@ -570,6 +590,7 @@ def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModul
     if data["role"] not in ("step", "required", "nested"):
         raise ValueError(f"no event has the role {data['role']!r}")
     event.status, event.role = data["status"], data["role"]
+    event.loaded_contract = _read_contract(data.get("contract", "default"))
     if data.get("rewrites"):
         event.rewrites = _read_rewrites(data["rewrites"], event, lost)
     if data["error"] is not None:
