@@ -73,7 +73,7 @@ def holds(predicate: Predicate, value: Any) -> bool:
     except Exception as error:
         raise RunError(
             Diagnostic(
-                f"the predicate failed on a {kind_text(value)}: {type(error).__name__}: {error}",
+                f"the predicate failed on {kind_text(value)}: {type(error).__name__}: {error}",
                 hint="a predicate takes an array and returns one truth value",
             )
         ) from error

@@ -45,11 +45,25 @@ def test_passlab_answers_as_the_console_file_says(path: Path, runner: consoles.R
 def test_an_article_fits_the_type_behind_it(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     wrong = re.findall(
-        r"^\w*(?:error|Error): .*\b(?:a (?:int|object|ndarray|[AEIO][a-z]\w*|IRModule|NDArray)|an (?:str|float))\b",
+        r"^\w*(?:error|Error): .*\b(?:a (?:int\d*|object|ndarray|[AEIO][a-z]\w*|IRModule|NDArray)|an (?:str|float))\b",
         text,
         re.MULTILINE,
     )
     assert not wrong
+
+
+# What Python says of a line that asks for what is not there; passlab says it of names that no line means, such as `zzz`.
+PYTHON = re.compile(
+    r">>> (?P<line>.*)\n(?:\.\.\. .*\n)*(?P<answer>(?:NameError|ImportError|ModuleNotFoundError|UnboundLocalError)\b.*"
+    r"|AttributeError: '\w+' object has no .*|TypeError: .*(?: takes | missing |unexpected|iterable|not callable).*"
+    r"|UnknownNameError\n.* has no `\w+`\n  help: `dir\(.*)"
+)
+
+
+@each("path", consoles.FILES, ids=lambda path: path.stem)
+def test_no_line_asks_for_a_name_that_has_gone(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert [m["line"] for m in PYTHON.finditer(text) if "zzz" not in m["line"]] == []
 
 
 @pytest.fixture(scope="module")
