@@ -324,7 +324,11 @@ _SIGNED = re.compile(
 
 # ---------------------------------------------------------------- machine code
 _MACHINE = re.compile(rb"^# Machine code for function ([^:\n]+):", re.MULTILINE)
-_MACHINE_COMMENT = re.compile(rb"(?m)^[ \t]*;(?! predecessors: )[^\n]*\n")
+# Comments, and lines that are neither indented nor numbered nor the head of a block: some of them are of a tool.
+_MACHINE_LINE = re.compile(
+    rb"(?m)^(?:(?P<comment>[ \t]*;(?! predecessors: ))|(?![ \t\r\n;]|bb\.\d|\d+B[ \t]|# (?:Machine|End machine) code ))"
+    rb"[^\n]*\n"
+)
 
 
 def _mir_extent(data: bytes) -> Extent:
@@ -334,7 +338,11 @@ def _mir_extent(data: bytes) -> Extent:
         close = data.find(b"# End machine code for function " + begin[1] + b".", begin.end())
         at = len(data) if close < 0 else _line_end(data, close)
         whole = whole and close >= 0
-        spans += _without(data, begin.start(), at, _MACHINE_COMMENT)
+        spans += [begin.start()]
+        for line in _MACHINE_LINE.finditer(data, begin.start(), at):
+            if line["comment"] is not None or _says_loss(line[0].strip().lower()):
+                spans += line.span()
+        spans += [at]
     return _joined(data, spans, whole if spans else None)
 
 

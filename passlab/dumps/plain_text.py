@@ -4,8 +4,8 @@
     # | ; *** IR Dump After SROAPass on f ***                              LLVM's test runner
     {"log": "; *** IR Dump After SROAPass on f ***", ...}                  the log of a container
 
-PowerShell writes UTF-16, a browser saves pages, and consoles of Windows end lines with two characters. What stands in
-front of a heading is a prefix where it stands in front of nearly all lines, with other digits perhaps.
+PowerShell writes UTF-16 or UTF-32, a browser saves pages, and consoles of Windows end lines with two characters. What
+stands in front of a heading is a prefix where it stands in front of nearly all lines, with other digits perhaps.
 
 A terminal wraps lines at its width: then many lines have the greatest length, and go on in the middle of a word.
 """
@@ -38,7 +38,8 @@ _PAGE = re.compile(rb"(?i)\s*<(?:!doctype html|html|pre)\b")
 # A line that goes on in none, and one that no other goes on in.
 _IS_WHOLE = re.compile(
     rb"\s*\Z|  |\}|\t|(?:builtin\.)?module\b|func\.func |; (?:Function Attrs|ModuleID|Preheader|Loop|Exit blocks)"
-    rb"|define |declare |attributes #|[!#][\w.]+ = |# (?:Machine|End machine) code|\d+B[\t ]|bb\.\d|\d+:\s|" + _MARK
+    rb"|(?:# (?:Machine|End machine) code|Function Live Ins|Frame Objects|Constant Pool|Jump Tables)\b"
+    rb"|define |declare |attributes #|[!#][\w.]+ = |\d+B[\t ]|bb\.\d|\d+:\s|" + _MARK
 )
 _BROKEN = re.compile(
     rb"(?:[;#] )?\*\*\* IR (?!.*\*\*\*:?)|// -----// IR Dump (?!.*// ?-----)|define (?!.*\{\s*\Z)"
@@ -126,10 +127,15 @@ def _joined_lines(source: DumpSource, width: int) -> Iterator[bytes]:
 
 
 def _wide_encoding(head: bytes) -> str:
-    """Return the name of the encoding of a text in UTF-16; empty for another one."""
+    """Return the name of the encoding of a text in UTF-16 or UTF-32; empty for another one."""
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):  # the first begins with the mark of UTF-16
+        return "utf-32"
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     sample = head[:4000]
+    high = [not any(sample[at::4]) for at in range(4)]  # of UTF-32, where all but one of four bytes are mostly 0
+    if len(sample) >= 8 and (high == [True, True, *high[2:]] or high[2:] == [True, True]):
+        return "utf-32-be" if high[0] else "utf-32-le"
     zeros = sample[1::2].count(0), sample[::2].count(0)
     if len(sample) < 8 or min(zeros) or max(zeros) * 4 < len(sample):  # half of the bytes of a text in English
         return ""

@@ -47,6 +47,7 @@ from passlab.dumps.withdrawn_verdicts import (
     doubt_equal_texts,
     doubt_left_out,
     doubt_mixed,
+    doubt_repeated,
     doubt_texts,
     is_only_changes,
 )
@@ -656,6 +657,8 @@ def _judged(chosen: Format, scan: Scan) -> Assembly:
     else:
         assembly = Assembly(scan, traits, chosen.language)
         assembly.run()
+    if scan.says_all:
+        doubt_repeated(assembly.steps)
     if chosen.name in ("llvm", "mlir") and doubt_mixed(assembly.steps, scan.is_mixed):
         scan.notes.append(
             "the output of several compilers is mixed in it: run one at a time, or `make --output-sync`, or ninja"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from passlab.dumps.banner import MODULE, UNIT
 from passlab.dumps.step import Step
 from passlab.dumps.verdicts import CUT_OFF
 
@@ -40,6 +41,23 @@ def doubt_texts(steps: list[Step], note: str) -> None:
     for step in steps:
         if step.verdict in ("changed", "unchanged") and not step.status:
             step.verdict, step.note = "unknown", note
+
+
+def doubt_repeated(steps: list[Step]) -> None:
+    """Withdraw the verdict "changed" up to a pass that printed what its function was already.
+
+    A compiler that prints only changes does not: these passes are of a run that printed all, and its end is missing.
+    """
+    last = 0
+    texts: dict[tuple[str, str], int] = {}
+    for step in steps:
+        if step.after_body is None or step.scope not in (UNIT, MODULE) or step.language != "llvm":
+            continue
+        key = step.phase, "" if step.scope == MODULE else step.unit
+        if texts.get(key) == step.digest and step.verdict == "changed":
+            last = step.number
+        texts[key] = step.digest
+    doubt_texts(steps[:last], "the dump has the same text twice, so it does not hold changes alone")
 
 
 _LEFT_OUT = re.compile(rb"(?m)\{\.\.\.\}(?: loc\([^\n]*)?$")

@@ -5,6 +5,7 @@ Tools that keep logs take out the middle, and most of them say so in a line; dis
 
 import os
 import random
+import re
 from functools import cache
 
 import pytest
@@ -89,6 +90,55 @@ def test_a_verdict_across_a_cut_that_a_line_marks_is_open(name):
     rng = random.Random(f"{name} cut")
     for _ in range(3):
         check_marked_cut(rng, name)
+
+
+MACHINE_CODE = [name for name in MADE if "machine code" in name]
+
+
+def wrong_line_cuts(name, pairs):
+    """What a marked cut from one line to another, in the middle of both or between whole lines, falsifies."""
+    data, rows = stored(name)
+    starts = [0, *(match.end() for match in re.finditer(b"\n", data))]
+    for number, (first, last, marker) in enumerate(pairs):
+        inside = 5 * (number % 2)
+        start, end = starts[first] + inside, starts[last] + inside
+        mark = (b"\n" if inside else b"") + marker + b"\n"
+        if end <= len(data) and (found := wrong_verdicts(data, rows, start, end, mark)):
+            yield start, end, mark, found[:2]
+
+
+@pytest.mark.rotating
+@pytest.mark.parametrize("name", MACHINE_CODE)
+def test_a_marked_cut_of_machine_code_at_any_line_leaves_the_verdict_open(name):
+    rng = random.Random(f"{name} lines")
+    count = stored(name)[0].count(b"\n")
+    firsts = [rng.randrange(count) for _ in range(60)]
+    sizes = [rng.choice((0, 1, 2, 5, 20, count)) for _ in firsts]
+    pairs = [(at, min(count, at + size), rng.choice(MARKERS)) for at, size in zip(firsts, sizes, strict=True)]
+    assert not [*wrong_line_cuts(name, pairs)]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", MACHINE_CODE)
+def test_a_marked_cut_of_machine_code_between_any_two_lines(name):
+    rng = random.Random(f"{name} all lines")
+    count = stored(name)[0].count(b"\n")
+    pairs = [(at, to, rng.choice(MARKERS)) for at in range(count) for to in range(at + at % 5, min(count, at + 40), 5)]
+    assert not [*wrong_line_cuts(name, pairs)]
+
+
+def test_changes_alone_do_not_repeat_a_text():
+    """The end of a run that printed all, and the begin of one that printed changes alone, are cut out between both."""
+    f = HEAD + "  ret i32 {}\n}\n"
+    every = [
+        f"*** IR Dump After P{at} on f ***\n{f.replace('{}', value)}" for at, value in enumerate(["%0", "1", "1", "2"])
+    ]
+    rest = "*** IR Dump After {} on f omitted because no change ***\n"
+    rec = read_text("".join([*every, "--- snip ---\n", rest.replace("{}", "Q"), rest.replace("{}", "R")]), "llvm")
+    assert [step.verdict for step in rec.steps][:3] == ["unknown"] * 3
+    assert [step.verdict for step in rec.steps][4:] == ["unchanged"] * 2
+    only = "".join([*every[:2], rest.replace("{}", "P2"), every[3]])
+    assert [step.verdict for step in read_text(only, "llvm").steps] == ["changed", "changed", "unchanged", "changed"]
 
 
 @pytest.mark.nightly

@@ -67,6 +67,8 @@ HEADING = re.compile(rb"(?m)^(?:[;#] )?\*\*\* IR |^// -----// IR Dump |^IR after
 MADE = {
     "made llvm both": lambda: writer.llvm_dump(writer.run(3, 24), "both"),
     "made llvm module": lambda: writer.llvm_dump(writer.run(4, 20), "module"),
+    "made machine code both": lambda: writer.machine_dump(writer.run(8, 24), "both"),
+    "made machine code after": lambda: writer.machine_dump(writer.run(9, 24), "after"),
     "made mlir both": lambda: writer.mlir_dump(writer.run(5, 24), "both"),
     "made mlir module": lambda: writer.mlir_dump(writer.run(6, 20), "module"),
     "made mlir before": lambda: triton_like(1)[0],

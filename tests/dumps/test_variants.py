@@ -592,3 +592,15 @@ def test_each_program_of_a_stream_is_judged_by_what_its_own_passes_print():
     together = [(step.name, step.unit, step.verdict) for step in read_text("".join(texts))]
     assert together == alone[0] + alone[1]
     assert together != alone[1] + alone[0]
+
+
+@pytest.mark.parametrize("order", ["le", "be"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("width", ["16", "32"])
+def test_text_of_wide_characters_is_read(width, mark, order):
+    """With a byte order mark or without one."""
+    text = writer.mlir_dump(writer.run(5, 24), "both")
+    wide = (mark + text.replace("\n", "\r\n")).encode(f"utf-{width}-{order}")
+    rows = [(step.name, step.unit, step.verdict, step.after) for step in read(wide)]
+    assert rows == [(step.name, step.unit, step.verdict, step.after) for step in read(text.encode())]
+    assert len(rows) == 24

@@ -77,3 +77,11 @@ def test_lines_that_were_wrapped_are_joined():
     assert "lines that were wrapped at 80 characters are joined" in recording.notes
     assert [step.verdict for step in recording] == [step.verdict for step in read(data)]
     assert recording[50].after == read(data)[50].after
+
+
+def test_lines_of_machine_code_go_on_in_no_other():
+    """The first line of each function is the longest one here, and nothing wrapped it."""
+    for mode in ("both", "after"):
+        text = writer.machine_dump(writer.run(8, 24), mode)
+        assert not any("wrapped" in note for note in read(text.encode()).notes)
+        assert all(line in text for step in read(text.encode()) for line in step.after.splitlines())

@@ -95,6 +95,31 @@ def llvm_dump(steps, mode, module="m"):
     return "\n".join(out) + "\n"
 
 
+def machine_function(name, body):
+    """A function as LLVM prints it when it has chosen instructions; each instruction is of a line."""
+    lines = [f"# Machine code for function {name}: IsSSA, TracksLiveness", "Function Live Ins: $edi in %0", ""]
+    lines += ["bb.0 (%ir-block.1):", "  liveins: $edi"]
+    lines += [f"  %{at + 1}:gr32 = {op.upper()}32rr %{a}:gr32, %{b}:gr32, {c}" for at, (op, a, b, c) in enumerate(body)]
+    lines += [
+        f"  $eax = COPY %{len(body)}:gr32",
+        "  RET 0, killed $eax",
+        "",
+        f"# End machine code for function {name}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def machine_dump(steps, mode):
+    """The stream of the passes of a run that run on functions, as passes on machine code: after or both."""
+    out = []
+    for name, unit, before, after, _ in [one for one in steps if one[1]]:
+        title = f"{name} ({name.lower()})"
+        if mode == "both":
+            out.append(f"# *** IR Dump Before {title} ***:\n{machine_function(unit, before.functions[unit])}")
+        out.append(f"# *** IR Dump After {title} ***:\n{machine_function(unit, after.functions[unit])}")
+    return "\n".join(out)
+
+
 def mlir_function(name, body, indent=""):
     lines = [f"{indent}func.func @{name}(%arg0: i32) -> i32 {{"]
     names = ["%arg0", *[f"%{at}" for at in range(len(body))]]
