@@ -168,6 +168,17 @@ def _node(node: Any) -> NodeSpec:
     )
 
 
+def _used_parts(nodes: Sequence[NodeSpec]) -> dict[str, int]:
+    """Return for each node with several results how many of them, from the first on, the program reads."""
+    counts: dict[str, int] = {}
+    for spec in nodes:
+        if spec.op.endswith("operator.getitem") and len(spec.args) == 2:
+            whole, index = spec.args
+            if isinstance(whole, NodeRef) and type(index) is int:
+                counts[whole.node] = max(counts.get(whole.node, 1), index + 1)
+    return counts
+
+
 def _operator(target: Any) -> str:
     name = str(target)
     if hasattr(target, "_schema"):
@@ -376,10 +387,11 @@ class _Translation:
         self.values: dict[str, Any] = {}
         self.symbols: dict[str, SizeVar] = {}
         self.inputs: list[Var] = []
+        self.parts: dict[str, int] = {}
 
     def run(self, nodes: Sequence[NodeSpec]) -> tuple[IRModule, dict[str, Array]]:
         """Return the module and the weights that are its parameters."""
-        identifiers = Identifiers()
+        identifiers, self.parts = Identifiers(), _used_parts(nodes)
         for spec in self.program.inputs:
             if spec.name in self.values:
                 raise ModelError(Diagnostic(f"`{self.program.name}` has two inputs `{spec.name}`"))
@@ -420,7 +432,7 @@ class _Translation:
     def _translate(self, spec: NodeSpec) -> None:
         span = self.builder.span = span_of(spec)
         name, overload = split_overload(spec.op)
-        node = TorchNode(spec, overload, self.builder)
+        node = TorchNode(spec, overload, self.builder, self.parts.get(spec.name, 1))
         try:
             args = [self._argument(arg) for arg in spec.args]
             kwargs = {key: self._argument(arg) for key, arg in (spec.kwargs or {}).items()}

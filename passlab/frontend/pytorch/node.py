@@ -76,12 +76,16 @@ class Symbol:
 
 
 class TorchNode(ModelNode):
-    """A node in translation. `overload` is the overload of its operator, `result` its type in PyTorch."""
+    """A node in translation. `overload` is the overload of its operator, `result` its type in PyTorch.
+
+    `parts` is how many of its results the program reads, where it has several.
+    """
 
     shape_hint = "export the program with this dimension fixed"
 
-    def __init__(self, spec: NodeSpec, overload: str, builder: CallBuilder) -> None:
+    def __init__(self, spec: NodeSpec, overload: str, builder: CallBuilder, parts: int = 1) -> None:
         super().__init__(spec.op, spec.name, builder)
+        self.parts = parts
         self.overload = overload
         self.result: TensorMeta | None = spec.type
 

@@ -565,3 +565,9 @@ def open_windows(x: torch.Tensor, y: torch.Tensor, column: torch.Tensor) -> tupl
         F.pixel_unshuffle(halves, 2),
         F.scaled_dot_product_attention(x, x, x),
     )
+
+
+@case("open_splits", (3, 6), (3, 6), dynamic_shapes=(({0: ANY}, {0: ANY}),))
+def open_splits(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    first, second = torch.cat([x, y]).chunk(2)
+    return first - second

@@ -74,8 +74,10 @@ def split(n: TorchNode, x: Expr, split_size: Any, dim: int = 0) -> list[Expr]:
     """`split` into parts of one size; the last may be smaller."""
     if isinstance(split_size, list):
         return split_with_sizes(n, x, split_size, dim)
-    _, length = _axis_and_length(n, x, dim)
-    size = n.static_int(split_size)
+    size, axis = n.size(split_size), n.axis(dim, n.rank(x))
+    length = n.shape(x)[axis]
+    if not (isinstance(length, int) and isinstance(size, int)):
+        return _parts_of_size(n, x, axis, size)
     count = max(-(-length // size), 1)
     return split_with_sizes(n, x, [min(size, length - at * size) for at in range(count)], dim)
 
@@ -83,8 +85,21 @@ def split(n: TorchNode, x: Expr, split_size: Any, dim: int = 0) -> list[Expr]:
 @aten("chunk", "unsafe_chunk")
 def chunk(n: TorchNode, x: Expr, chunks: int, dim: int = 0) -> list[Expr]:
     """`split`."""
-    _, length = _axis_and_length(n, x, dim)
-    return split(n, x, max(-(-length // chunks), 1), dim)
+    axis = n.axis(dim, n.rank(x))
+    rounded_up = calculated(n, "floor_divide", calculated(n, "add", size_of(n, x, axis), chunks - 1), chunks)
+    size = calculated(n, "maximum", rounded_up, 1)
+    return split(n, x, _bound(n, size), dim)
+
+
+def _bound(n: TorchNode, size: Size) -> int | Symbol:
+    return size if isinstance(size, int) else Symbol(as_vector(n, [size]))
+
+
+def _parts_of_size(n: TorchNode, x: Expr, axis: int, size: Size) -> list[Expr]:
+    """Return the slices of an open axis that the program reads."""
+    n.check_size(n.parts)
+    edges = [_bound(n, calculated(n, "multiply", size, at)) for at in range(n.parts + 1)]
+    return [slice_(n, x, axis, first, last) for first, last in pairwise(edges)]
 
 
 @aten("tensor_split")
