@@ -53,3 +53,15 @@ test("a second graph moves as far as the first, and zooms by the same factor aro
     followed = other.following(before, zoomed);
   assert.deepEqual({ ...followed }, { ...other.zoomed(2, [400, 300]) });
 });
+
+test("any sheet on any screen has a camera that is kept, and out is never in", () => {
+  for (const side of [1, 100, 3000, 100000, 2e6])
+    for (const width of [0, 20, 40, 220, 1400]) {
+      const screen = { width, height: 40 },
+        camera = Camera.fitting({ width: side, height: 100 }, screen, 24);
+      assert.ok(camera.scale > 0);
+      assert.ok(camera.zoomed(0.8, [0, 0]).scale <= camera.scale);
+      assert.ok(camera.zoomed(1.25, [0, 0]).scale >= camera.scale);
+      assert.equal(Camera.fromText(camera.toText(screen), screen)?.scale, Number(camera.scale.toPrecision(4)));
+    }
+});

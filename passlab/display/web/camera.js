@@ -1,6 +1,7 @@
 // The camera of a graph: where its sheet begins on the screen, and its scale. Nothing here draws.
 
-const MIN_SCALE = 0.02,
+const MIN_SCALE = 0.02, // to which one can zoom out; a sheet that is shown whole may be smaller
+  LEAST_SCALE = 1e-4,
   MAX_SCALE = 4,
   FIT_SCALE = 1.2; // the last of a graph that is shown whole
 
@@ -27,7 +28,7 @@ export class Camera {
       .split(",")
       .map((part) => (part.trim() ? Number(part) : Number.NaN));
     if (rest.length || ![x, y, scale].every((number) => Math.abs(number) < 1e7)) return null;
-    if (!(scale >= MIN_SCALE && scale <= MAX_SCALE)) return null;
+    if (!(scale >= LEAST_SCALE && scale <= MAX_SCALE)) return null;
     return Camera.showing([x, y], [width / 2, height / 2], scale);
   }
 
@@ -43,7 +44,8 @@ export class Camera {
 
   /** The camera with another scale, at which a point of the screen stays where it is. @param {number} by @param {Point} screen */
   zoomed(by, [x, y]) {
-    const scale = Math.max(MIN_SCALE, Math.min(MAX_SCALE, this.scale * by)),
+    const least = Math.min(MIN_SCALE, this.scale),
+      scale = Math.max(least, Math.min(MAX_SCALE, this.scale * by)),
       real = scale / this.scale;
     return new Camera(x - (x - this.x) * real, y - (y - this.y) * real, scale);
   }
@@ -53,11 +55,8 @@ export class Camera {
    * @param {Size} sheet @param {Size} screen @param {number} margin
    */
   static fitting(sheet, screen, margin) {
-    const scale = Math.min(
-      (screen.width - 2 * margin) / sheet.width,
-      (screen.height - 2 * margin) / sheet.height,
-      FIT_SCALE,
-    );
+    const whole = Math.min((screen.width - 2 * margin) / sheet.width, (screen.height - 2 * margin) / sheet.height),
+      scale = Math.max(LEAST_SCALE, Math.min(whole, FIT_SCALE)); // a pane may be smaller than its margins
     return new Camera(
       (screen.width - sheet.width * scale) / 2,
       Math.max(margin, (screen.height - sheet.height * scale) / 2),

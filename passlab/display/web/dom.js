@@ -184,6 +184,29 @@ export class HoverCard {
   }
 }
 
+/** What runs once, a while after it was last asked for, and at once when its view closes. */
+export class Delayed {
+  /** @param {() => void} run @param {number} delay in milliseconds */
+  constructor(run, delay) {
+    this.run = run;
+    this.delay = delay;
+    this.timer = 0;
+  }
+
+  ask() {
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.flush(), this.delay);
+  }
+
+  /** Run now if it was asked for. */
+  flush() {
+    if (!this.timer) return;
+    clearTimeout(this.timer);
+    this.timer = 0;
+    this.run();
+  }
+}
+
 /** Scroll a list, but no element around it, so that an item is visible. @param {HTMLElement} list @param {HTMLElement} item */
 export function reveal(list, item) {
   const frame = list.getBoundingClientRect(),

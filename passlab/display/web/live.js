@@ -1,5 +1,5 @@
 // The widget of a program that is edited: the program and its pipeline above, the result of the pipeline below.
-import { el } from "./dom.js";
+import { Delayed, el } from "./dom.js";
 import { explorer } from "./pipeline.js";
 import { RelayField } from "./relayfield.js";
 import { ask } from "./requests.js";
@@ -12,15 +12,14 @@ const DELAY = 250; // milliseconds after the last key before the program is read
 /** @param {Context<"live">} context */
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-live");
-  let timer = 0;
+  const saving = new Delayed(() => {
+    model.save_changes();
+    ask(model, {}, root); // asks nothing: while the program waits for the kernel, the editor says so
+  }, DELAY);
   const scheduleSave = (/** @type {"source" | "pipeline"} */ name, /** @type {string} */ text) => {
     state.textContent = "…";
-    clearTimeout(timer);
-    timer = window.setTimeout(() => {
-      model.set(name, text);
-      model.save_changes();
-      ask(model, {}, root); // asks nothing: while the program waits for the kernel, the editor says so
-    }, DELAY);
+    model.set(name, text);
+    saving.ask();
   };
   let answer = (/** @type {{names: [string, string][], from: number}} */ _) => {};
   const program = new RelayField(
@@ -77,7 +76,7 @@ function render({ model, el: host }) {
     "change:pipeline": updateFields,
   });
   return () => {
-    clearTimeout(timer);
+    saving.flush();
     leaveModel();
     program.close();
     close();

@@ -1,5 +1,7 @@
 // Where the reader is in a view: it survives a reload of the page, in the model of the kernel or in the address of a page.
 
+import { Delayed } from "./dom.js";
+
 /** @import { Place } from "./protocol.js" */
 
 const DELAY = 300; // milliseconds after the last change
@@ -11,8 +13,12 @@ export class Bookmark {
   /** @param {{get(key: "place"): Place | undefined, set(key: "place", value: Place): void, save_changes(): void}} model */
   constructor(model) {
     this.model = model;
-    this.timer = 0;
     this.waiting = /** @type {Place} */ ({});
+    this.saving = new Delayed(() => {
+      model.set("place", { ...model.get("place"), ...this.waiting });
+      this.waiting = {};
+      model.save_changes();
+    }, DELAY);
     this.start = model.get("place") ?? {};
     this.isOpen = false; // once what was kept is shown again
   }
@@ -21,12 +27,7 @@ export class Bookmark {
   keep(place) {
     if (!this.isOpen) return;
     Object.assign(this.waiting, place);
-    clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => {
-      this.model.set("place", { ...this.model.get("place"), ...this.waiting });
-      this.waiting = {};
-      this.model.save_changes();
-    }, DELAY);
+    this.saving.ask();
   }
 
   /** Show a graph as it was looked at, and keep how the reader looks at it. @param {import("./graphpane.js").GraphPane} pane */
@@ -41,7 +42,7 @@ export class Bookmark {
   }
 
   close() {
-    clearTimeout(this.timer);
+    this.saving.flush();
   }
 }
 

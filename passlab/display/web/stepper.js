@@ -2,7 +2,7 @@
 
 import { columnBorder } from "./columns.js";
 import { Commands } from "./commands.js";
-import { button, el, formatCount, options, removableChip, searchField, uniqueId } from "./dom.js";
+import { button, Delayed, el, formatCount, options, removableChip, searchField, uniqueId } from "./dom.js";
 import { download } from "./download.js";
 import { FindField } from "./find.js";
 import { ask } from "./requests.js";
@@ -40,7 +40,10 @@ export class Stepper {
     );
     this.stopsChanged = false;
     this.stepSize = new StepSize(this);
-    this.saveTimer = 0;
+    this.saving = new Delayed(() => {
+      model.set("at", this.at);
+      model.save_changes();
+    }, 120);
     this.code = new BytecodePane(
       (point) => this.toggle(point),
       (point) => this.goToNext(point),
@@ -172,11 +175,7 @@ export class Stepper {
     this.at = to;
     this.up = 0;
     this.show();
-    clearTimeout(this.saveTimer);
-    this.saveTimer = window.setTimeout(() => {
-      this.model.set("at", this.at);
-      this.model.save_changes();
-    }, 120);
+    this.saving.ask();
   }
 
   times() {
@@ -486,7 +485,7 @@ export class Stepper {
   }
 
   close() {
-    clearTimeout(this.saveTimer);
+    this.saving.flush();
     for (const pane of [this.code, this.registers, this.source, this.timeline]) pane.close();
   }
 }
