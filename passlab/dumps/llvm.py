@@ -270,14 +270,14 @@ def _inspect_body(banner: Banner, below: bytes) -> bytes:
     """Set scope, kind, unit and language of a banner from the first lines of its program; return these."""
     if banner.scope == NONE:
         return b""
-    head, begin, size = below, -1, FAR // 4
+    head, begin, size = below, -1, len(below)
     while True:  # other output may stand above the program
         following = _NEXT.search(head)
         head = head[: following.start()] if following else head
         begin = begin_of_llvm(head)
-        if begin >= 0 or following or size > min(LONGEST_LINE, banner.source.size - banner.body):
+        if begin >= 0 or following or size >= min(LONGEST_LINE, banner.source.size - banner.body):
             break
-        size *= 4
+        size = max(4 * size, FAR // 4)
         head = banner.source.read(banner.body, banner.body + size)
     text = head[begin:] if begin >= 0 else b""
     if text.startswith(_MODULE_HEAD):

@@ -135,7 +135,7 @@ class TensorType(Type):
     """A tensor: `shape` (a tuple of int, `Any` or `SizeVar`; `()` is a scalar) and `dtype` (a name such as "float32").
 
     `dynamic` says whether any dimension is not an integer. Raises `DiagnosticError` for an invalid shape, dimension or
-    dtype.
+    dtype; 2.0 may pass for 2.
 
     >>> print(relay.TensorType((2, 3), "float32"), relay.TensorType((relay.Any(), 3), "int8"))
     Tensor[(2, 3), float32] Tensor[(?, 3), int8]
@@ -161,7 +161,7 @@ class TensorType(Type):
         if cached is not None:
             return cached
         dims = tuple(dim if type(dim) is int and dim >= 0 else as_dim(dim) for dim in shape)
-        name = dtype_name(dtype)
+        name = "" if dtype is None else dtype_name(dtype)  # NumPy takes None for float64
         if not name:
             raise DiagnosticError(Diagnostic("the dtype of a tensor is missing", hint='"float32" is one'))
 
@@ -474,7 +474,10 @@ def type_children(ty: Type) -> tuple[Type, ...]:
 
 
 def holds(ty: Type, kind: type[Type]) -> bool:
-    """Whether a type of exactly the class `kind` occurs in `ty`, itself included. Takes constant time."""
+    """Whether a type of the class `kind` occurs in `ty`, itself included. Takes constant time.
+
+    `kind` is one of the classes that have a `_bit` of their own.
+    """
     return bool(ty._inside & kind._bit)
 
 
@@ -544,8 +547,9 @@ def rebuild_type(ty: Type, new: Callable[[Type], Type]) -> Type:
 
 
 def map_type(root: Type, replace: Callable[[Type], Type | None]) -> Type:
-    """Return `root` with every type for which `replace` returns another one replaced, children first.
+    """Return `root` with every type for which `replace` returns another one replaced.
 
+    `replace` is given the types of `root`, children first, and not those that are rebuilt from replaced parts.
     A type parameter replaced by something other than a type variable is removed from its function's parameters.
     """
     memo: dict[int, Type] = {}
