@@ -8,6 +8,8 @@ import pytest
 import passlab
 from passlab.devices import cuda
 from passlab.errors import RunError
+from passlab.ir.expr import Call
+from passlab.ir.walk import post_order
 from passlab.vm import VirtualMachine, compile
 from passlab.vm.report import VirtualMachineProfiler
 from tests.vm.programs import PROGRAMS
@@ -170,14 +172,24 @@ class TestOneDnn:
     def test_results_are_written_where_they_are_planned(self, memory):
         check_convolution("torch", "plain", "bias, sum, relu", memory_cfg=memory)
 
-    @pytest.mark.parametrize(("end", "parts"), [("%0", 1), ("nn.relu(%0 + %b)", 1), ("%0 + %b + %r", 1)])
-    def test_products_of_matrices_agree_with_numpy(self, end, parts, rng):
+    @pytest.mark.parametrize(
+        ("end", "parts"),
+        [("%0", 1), ("nn.relu(%0)", 1), ("nn.relu(%0 + %b)", 1), ("%0 + %b + %r", 1), ("nn.relu(%0 + %b + %r)", 1),
+         ("tanh(%0 + %b)", 2), ("nn.relu(nn.relu(%0))", 2), ("%0 + %b + %r + %r", 2)],
+    )  # fmt: skip
+    def test_products_of_matrices_agree_with_numpy_and_take_what_follows(self, end, parts, rng):
+        from passlab.vm.kernels.torch_provider import fuse, users_in
+
         text = f"""def @main(%x: Tensor[(9, 33), float32], %w: Tensor[(17, 33), float32], %b: Tensor[(17), float32],
             %r: Tensor[(9, 17), float32]) {{ %0 = nn.dense(%x, %w); {end} }}"""
         arrays = [rng.standard_normal(s).astype("float32") for s in ((9, 33), (17, 33), (17,), (9, 17))]
         params = dict(zip("wbr", arrays[1:], strict=True))
         mod = passlab.parse(text)
         close_sums(run_on("torch", mod, params, arrays[0]), run_on("numpy", mod, params, arrays[0]))
+        main = passlab.transform.InferType()(mod)["main"]
+        calls = [node for node in post_order(main.body) if isinstance(node, Call)]
+        taken = fuse(calls[0], users_in(main))
+        assert len([call for call in calls if call not in taken.inside]) == parts
 
     def test_a_weight_that_may_change_is_read_at_every_run(self):
         mod, arrays, x = convolution("plain", "bias")
