@@ -275,17 +275,19 @@ def _inspect_body(banner: Banner, below: bytes) -> bytes:
         following = _NEXT.search(head)
         head = head[: following.start()] if following else head
         begin = begin_of_llvm(head)
-        if begin >= 0 or following or size >= min(LONGEST_LINE, banner.source.size - banner.body):
+        # Where the heading does not name the function, a block above it may be other output.
+        is_found = begin >= 0 and (banner.unit or _DEFINE.search(head, begin) or _MACHINE.search(head, begin))
+        most = FAR if begin >= 0 else LONGEST_LINE
+        if is_found or following or size >= min(most, banner.source.size - banner.body):
             break
         size = max(4 * size, FAR // 4)
         head = banner.source.read(banner.body, banner.body + size)
     text = head[begin:] if begin >= 0 else b""
     if text.startswith(_MODULE_HEAD):
         banner.scope = MODULE
-    elif text.startswith(b"# Machine code") or banner.language == "mir":
+    elif banner.language == "mir" or ((match := _MACHINE.search(text)) and not _DEFINE.search(text, 0, match.start())):
         banner.language = "mir"
-        match = _MACHINE.search(text)
-        if match:
+        if match := _MACHINE.search(text):
             banner.unit, banner.kind = banner.unit or decode(match[1]), "function"
     elif banner.kind == "loop" or text.startswith((b"; Preheader:", b"; Loop:")):
         banner.scope = FRAGMENT if b"define " not in text else UNIT
