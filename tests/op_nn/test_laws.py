@@ -12,6 +12,7 @@ from passlab.infer import infer_module
 from passlab.ir.attrs import REQUIRED, Field
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, IncompleteType, SizeVar, TensorType, TupleType, Type
+from passlab.op.nn.blas import multiply
 from passlab.text.parser import parse
 from tests.each import each
 from tests.op_nn.running import Refusal, check_type
@@ -160,3 +161,20 @@ def test_untyped_weights_are_inferred_in_a_program():
     results = [str(p.checked_type) for p in mod["main"].params[1:]]
     vector = "Tensor[(4), float32]"
     assert results == ["Tensor[(4, 3, 3, 3), float32]", *[vector] * 5, "Tensor[(10, 256), float32]"]
+
+
+@each("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_products_of_whole_numbers_are_exact_and_wrap(dtype):
+    rng, limits = np.random.default_rng(0), np.iinfo(dtype)
+    ranges = [(0, 2), (-128, 127), (-(2**12), 2**12), (-(2**25), 2**25), (limits.min, limits.max)]
+    shapes = [((40, 50), (50, 60)), ((3, 40, 50), (50, 60)), ((2, 1, 40, 50), (5, 50, 30)), ((1, 300), (300, 100))]
+    for low, high in ranges:
+        for left, right in [*shapes, ((40, 0), (0, 60)), ((2, 3), (3, 2))]:
+            low, high = max(low, limits.min), min(high, limits.max)
+            a, b = (rng.integers(low, high, shape, dtype=dtype, endpoint=True) for shape in (left, right))
+            expected = np.matmul(a, b)
+            result, out = multiply(a, b), np.empty_like(expected)
+            assert multiply(a, b, out=out) is out
+            for one in (result, out):
+                assert one.dtype == expected.dtype
+                assert np.array_equal(one, expected)
