@@ -153,7 +153,7 @@ class PythonSource:
         target = as_path(path)
         if target.suffix != ".py" or not target.stem.isidentifier():
             raise RunError(Diagnostic(f"{target.name} is not a name of a Python module", hint="such as net.py"))
-        found = None if here else re.search(r"^from __main__ import (\w+)", self.text, re.MULTILINE)
+        found = None if here is True else re.search(r"^from __main__ import (\w+)", self.text, re.MULTILINE)
         if found is not None:
             message = f"{target.name} would import `{found[1]}` from the script or notebook that runs now"
             raise RunError(Diagnostic(message, hint=f"define `{found[1]}` in a module of its own, and import it there"))
