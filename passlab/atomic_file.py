@@ -1,7 +1,7 @@
 """Files that are complete or not there. Everything that passlab writes is written here.
 
 No reader, no error and no kill in between leaves half a file: each is written in a temporary folder next to its own
-place, which it takes at the end. What a killed writer left there is removed when a file of that name is next written.
+place, which it takes at the end. What a killed writer left there is removed when that file is next written.
 A full disk, a missing permission or folder, or a folder at the path end in a `FileAccessError`, and an older file stays
 as it was.
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -22,6 +24,7 @@ from pathlib import Path
 from passlab.errors import Diagnostic, FileAccessError, PasslabError
 
 _UNFINISHED = re.compile(r"\.passlab-[\w-]+\.part")  # a folder of files that have not taken their places
+_WRITERS = 8  # of one file at once, whose folders are looked for
 _PATIENCE = 120.0  # seconds that a writer waits for the others of a folder
 _POLL = 0.01  # seconds between two looks
 _STAYS = "an older file there is as it was"
@@ -97,8 +100,8 @@ def atomic_files(*paths: str | os.PathLike[str]) -> Iterator[tuple[Path, ...]]:
             if mode is None or stat.S_ISREG(mode):
                 # In the same folder, since a file can be renamed in one step only within a file system.
                 if final.parent not in folders:
-                    _remove_left_folders(final.parent, {other.name for other in finals})
-                    folders[final.parent] = held.enter_context(_held_part(final.parent))
+                    last = [other for other in finals if other.parent == final.parent][-1]
+                    folders[final.parent] = held.enter_context(_held_part(last))
                 unfinished.append(folders[final.parent] / final.name)
             else:
                 unfinished.append(final)
@@ -142,41 +145,55 @@ def _take_places(moves: list[tuple[Path, Path]]) -> None:
 
 
 @contextmanager
-def _held_part(parent: Path) -> Iterator[Path]:
-    """Make a folder for unfinished files, which others can see to be in use while this process lives."""
-    while True:
-        # Drawn, since a process that was killed may have had the number of this one.
-        part = parent / f".passlab-{os.urandom(8).hex()}.part"
-        part.mkdir()
-        with held_folder(part):
-            if not part.exists():
-                continue  # another writer took it for that of a killed one, before it was held
-            try:
-                yield part
-            finally:
-                shutil.rmtree(part, ignore_errors=True)
-            return
+def _held_part(final: Path) -> Iterator[Path]:
+    """Make a folder beside a file for what is to become it, which others can see to be in use while this process lives.
+
+    Its name follows from that of the file, so that what killed writers left is found without a look through the folder.
+    Where the system has no locks, its name is drawn, and nothing is known of other writers.
+    """
+    stem = hashlib.sha256(os.fsencode(final.name)).hexdigest()[:16]
+    numbered = (final.parent / f".passlab-{stem}-{number}.part" for number in itertools.count())
+    with ExitStack() as stack:
+        try:
+            part = next(part for part in numbered if _is_taken(part, stack))
+            for later in itertools.islice(numbered, _WRITERS):
+                if later.exists():
+                    with ExitStack() as left:
+                        _is_taken(later, left)
+        except (ImportError, _NoLocksError):
+            part = final.parent / f".passlab-{os.urandom(8).hex()}.part"
+            part.mkdir()
+            stack.callback(shutil.rmtree, part, ignore_errors=True)
+        yield part
 
 
-def _remove_left_folders(parent: Path, names: set[str]) -> None:
-    """Remove the folders in which killed writers left files of these names, where the system tells who still writes."""
-    with contextlib.suppress(OSError):
-        for part in unfinished_in(parent):
-            with contextlib.suppress(ImportError, OSError):
-                _remove_unless_held(part, names)
+class _NoLocksError(Exception):
+    """The file system has no locks."""
 
 
-def _remove_unless_held(part: Path, names: set[str]) -> None:
+def _is_taken(part: Path, stack: ExitStack) -> bool:
+    """Make and hold an empty folder until `stack` ends, which removes it; return False if another writer holds it."""
     import fcntl
 
-    handle = os.open(part, os.O_RDONLY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        left = {path.name for path in part.iterdir()}
-        if not left or left & names:
-            shutil.rmtree(part)
-    finally:
-        os.close(handle)
+    part.mkdir(exist_ok=True)
+    with ExitStack() as tried:
+        try:
+            handle = os.open(part, os.O_RDONLY | os.O_NOFOLLOW)
+            tried.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            tried.callback(fcntl.flock, handle, fcntl.LOCK_UN)  # a process that was forked has it open as well
+            if not os.path.samestat(os.fstat(handle), part.stat()):
+                return False
+        except (BlockingIOError, FileNotFoundError):  # its writer has it, or has just removed it
+            return False
+        except OSError as error:
+            part.rmdir()
+            raise _NoLocksError from error
+        tried.callback(shutil.rmtree, part, ignore_errors=True)
+        for left in part.iterdir():
+            left.unlink()
+        stack.push(tried.pop_all())
+    return True
 
 
 def _mode(path: Path) -> int | None:

@@ -445,6 +445,19 @@ def test_the_next_write_of_a_file_removes_what_a_killed_one_left(tmp_path: Path)
     assert sorted(tmp_path.iterdir()) == [target, other]
 
 
+def test_a_write_takes_no_look_through_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+    for name in ("listdir", "scandir"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda path=".", real=real: (looked.append(path), real(path))[1])
+    for path in ("a", "b", "a"):
+        write_text(tmp_path / path, "whole")
+    monkeypatch.undo()
+    assert tmp_path not in looked
+    assert str(tmp_path) not in looked
+    assert looked  # the folder of the file that is not finished
+
+
 def test_one_recording_is_the_same_page_in_every_process(tmp_path: Path) -> None:
     recording(1).save(tmp_path / "net.rec")
     script = (
