@@ -146,9 +146,9 @@ def _take_places(moves: list[tuple[Path, Path]]) -> None:
 
 @contextmanager
 def _held_part(final: Path) -> Iterator[Path]:
-    """Make a folder beside a file for what is to become it, which others can see to be in use while this process lives.
+    """Make a folder next to a file for what is to become it, which others see to be in use while this process lives.
 
-    Its name follows from that of the file, so that what killed writers left is found without a look through the folder.
+    The name of the file gives its name, so that what killed writers left is found without a look through the folder.
     Where the system has no locks, its name is drawn, and nothing is known of other writers.
     """
     stem = hashlib.sha256(os.fsencode(final.name)).hexdigest()[:16]

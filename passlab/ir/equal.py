@@ -62,7 +62,7 @@ class Mismatch:
     """The first difference, in evaluation order, between two structures.
 
     `path` is its path from either root, for example `.body.args[0]`; `left` and `right` are what stands there. Where
-    lists differ in length, they are the nodes that have the lists.
+    lists differ in length, or the values of constants differ, they are the nodes that have these.
     """
 
     path: str

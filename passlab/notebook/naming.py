@@ -172,12 +172,12 @@ class NamedMagics(Magics):
 
     def _check_targets(self, *names: str) -> None:
         """Reject invalid names before anything runs whose result would be lost. Empty names are allowed."""
-        for name in names:
-            if name and not NAME.match(name):
+        for name in filter(None, names):
+            if not NAME.match(name):
                 raise UsageError(f"`{name}` is not a Python name")
             if keyword.iskeyword(name):
                 raise UsageError(f"`{name}` is a keyword of Python: choose another name, such as `{name}_`")
-            if names.count(name) > 1 and name:
+            if names.count(name) > 1:
                 raise UsageError(f"two results cannot have one name, `{name}`: give each its own")
 
     def _cell_number(self) -> int:

@@ -28,7 +28,7 @@ from passlab.errors import Diagnostic, InterruptedRunError, LimitError, PasslabE
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.operators import failure
 from passlab.evaluate.values import ADTValue, RefValue
-from passlab.executor.aot.module_source import PythonSource
+from passlab.executor.aot.module_source import PythonSource, write_module
 from passlab.ir.adt import Constructor, constructor_numbers
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
@@ -94,7 +94,8 @@ def drive_within_limits(value: Any, tail_call: Any, left_fuel: Fuel | None) -> A
 def import_parts(source: PythonSource) -> ModuleType:
     """Import a compiled module. Its files are deleted after the import."""
     with TemporaryDirectory(prefix="passlab-") as folder:
-        path = source.save(Path(folder) / "program.py", here=True)
+        path = Path(folder) / "program.py"
+        write_module(source, path)
         spec = importlib.util.spec_from_file_location(f"passlab_program_{next(_numbers)}", path)
         assert spec is not None
         assert spec.loader is not None

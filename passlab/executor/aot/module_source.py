@@ -144,24 +144,20 @@ class PythonSource:
                 lines[i] = lines[i].replace("True", condition)
         return replace(self, text="\n".join(lines))
 
-    def save(self, path: str | Path, *, here: bool = False) -> Path:
+    def save(self, path: str | Path) -> Path:
         """Write the module to `path` (`.py`), and its constants next to it (`.npz`).
 
         Raises `FileAccessError`, and `RunError` for a text that is not a name, and for a kernel that is defined in the
-        script or notebook that runs: no other process can import it. With `here` only this process reads the file.
+        script or notebook that runs: no other process can import it.
         """
         target = as_path(path)
         if target.suffix != ".py" or not target.stem.isidentifier():
             raise RunError(Diagnostic(f"{target.name} is not a name of a Python module", hint="such as net.py"))
-        found = None if here is True else re.search(r"^from __main__ import (\w+)", self.text, re.MULTILINE)
+        found = re.search(r"^from __main__ import (\w+)", self.text, re.MULTILINE)
         if found is not None:
             message = f"{target.name} would import `{found[1]}` from the script or notebook that runs now"
             raise RunError(Diagnostic(message, hint=f"define `{found[1]}` in a module of its own, and import it there"))
-        beside = [target.with_suffix(".npz")] if self.constants else []
-        with atomic_files(*beside, target) as unfinished:
-            if beside:
-                np.savez(unfinished[0], **self.constants)  # type: ignore[arg-type]
-            write_text(unfinished[-1], self.text)
+        write_module(self, target)
         return target
 
     def save_single(self, path: str | Path) -> Path:
@@ -175,6 +171,15 @@ class PythonSource:
 
     def __str__(self) -> str:
         return self.text
+
+
+def write_module(source: PythonSource, target: Path) -> None:
+    """Write a module to a `.py` file, and its constants next to it (`.npz`). Raises `FileAccessError`."""
+    beside = [target.with_suffix(".npz")] if source.constants else []
+    with atomic_files(*beside, target) as unfinished:
+        if beside:
+            np.savez(unfinished[0], **source.constants)  # type: ignore[arg-type]
+        write_text(unfinished[-1], source.text)
 
 
 def python_source(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str = "main") -> PythonSource:

@@ -22,28 +22,27 @@ def multiply(a: Any, b: Any, out: Array | None = None) -> Array:
 
     Integers wrap as NumPy's do.
     """
-    if a.dtype.kind in "iu" and b.dtype.kind in "iu" and math.prod(a.shape) * b.shape[-1] >= _WORTH:
-        return _integers(a, b, out)
-    result = np.matmul(a, b, out=out)
+    work = _exact_floats(a, b)
+    if work is None:
+        result = np.matmul(a, b, out=out)
+    else:
+        total = np.matmul(a.astype(work), b.astype(work)).astype(np.int64)
+        result = total.astype(np.result_type(a, b), copy=False) if out is None else out
+        if out is not None:
+            np.copyto(out, total, casting="unsafe")
     note_product(math.prod(result.shape[-2:]) * a.shape[-1])
     product: Array = result
     return product
 
 
-def _integers(a: Array, b: Array, out: Array | None) -> Array:
-    """Return a product of integers, computed in floats that hold each of its sums."""
+def _exact_floats(a: Array, b: Array) -> type | None:
+    """Return floats that hold each sum of a product of integers; None where the integers themselves are as good."""
+    if a.dtype.kind not in "iu" or b.dtype.kind not in "iu" or math.prod(a.shape) * b.shape[-1] < _WORTH:
+        return None
     largest = a.shape[-1] * _magnitude(a) * _magnitude(b)
-    dtype = np.result_type(a, b)
-    if largest >= 1 << 53:
-        wrapped: Array = np.matmul(a, b, out=out)
-        return wrapped
-    work = np.float32 if largest <= 1 << 24 else np.float64
-    total: Array = np.matmul(a.astype(work), b.astype(work))
-    note_product(math.prod(total.shape[-2:]) * a.shape[-1])
-    if out is None:
-        return total.astype(np.int64).astype(dtype, copy=False)
-    np.copyto(out, total.astype(np.int64), casting="unsafe")
-    return out
+    if largest <= 1 << 24:
+        return np.float32
+    return np.float64 if largest < 1 << 53 else None
 
 
 def _magnitude(array: Array) -> int:
