@@ -10,8 +10,9 @@
     passlab host bisect --check ./test.sh clang -O2 x.c
 
 Programs are files of Relay text (`-` reads standard input) or ONNX models (`.onnx`); pipelines are in the pipeline
-language, or in a file after `@`. The exit status is 0, 1 where a program, a pipeline or a pass is at fault, 2 for wrong
-arguments, 130 after an interrupt. This module only reads arguments and prints; `lab` does the work.
+language, or in a file after `@`. The exit status is 0, 1 where a program, a pipeline or a pass is at fault
+or a search tried nothing, 2 for wrong arguments, 130 after an interrupt. This module only reads arguments and prints;
+`lab` does the work.
 """
 
 from __future__ import annotations
@@ -635,7 +636,7 @@ def _fuzz(options: argparse.Namespace) -> int:
         from passlab.display.views.culprits import write_campaign
 
         print(f"{campaign.totals()} Report: {write_campaign(campaign, options.out)}")
-    return int(campaign.found or not campaign.tried)  # what tried nothing has found out nothing
+    return int(campaign.found or not campaign.tried)
 
 
 def _progress() -> Callable[[str, str, float], None] | None:

@@ -107,10 +107,10 @@ class LiveWidget(PipelineWidget):
         """Bind the name to the program, as `%%relay` does."""
         self.namespace[self.options.name] = program
 
-    def _named_passes(self) -> dict[str, int]:
-        """The identities of the objects that the pipeline names."""
-        names = set(_NAMES.findall(self.pipeline))
-        return {name: id(self.namespace[name]) for name in names if name in self.namespace}
+    def _named_passes(self) -> dict[str, list[int]]:
+        """The identities of the objects that the pipeline names, and of the passes in a list."""
+        values = {name: self.namespace[name] for name in _NAMES.findall(self.pipeline) if name in self.namespace}
+        return {name: [id(value), *(map(id, value) if type(value) is list else ())] for name, value in values.items()}
 
     def _problem(self, finding: Diagnostic) -> dict[str, Any]:
         """A diagnostic as data: its text, and its location if it is in the program, with lines and columns from 0."""

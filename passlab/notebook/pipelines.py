@@ -103,7 +103,7 @@ def passes_of(namespace: Mapping[str, Any]) -> dict[str, Any]:
 
 def pass_names(namespace: Mapping[str, Any]) -> list[str]:
     """Return the names of all passes: the notebook's, then passlab's."""
-    return [*(name for name, value in namespace.items() if isinstance(value, Pass)), *PASSES]
+    return [*(n for n, value in namespace.items() if isinstance(value, Pass) or _is_list_of_passes(value)), *PASSES]
 
 
 def pass_options(name: str, namespace: Mapping[str, Any]) -> list[PassOption]:

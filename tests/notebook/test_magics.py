@@ -154,6 +154,29 @@ def test_a_list_of_passes_is_a_pipeline(shell):
     assert [event.name for event in steps[2].children if event.role != "required"] == ["FoldConstant", "FuseOps"]
 
 
+def test_a_list_of_passes_is_searched_saved_and_followed_as_a_pass_is(shell, tmp_path):
+    shell.run_cell(
+        "import passlab\n@passlab.transform.module_pass(opt_level=0)\ndef wrong(mod, ctx):\n"
+        "    return passlab.parse(passlab.transform.InferType()(mod).astext().replace('nn.relu', 'negative'))\n"
+        "steps = [passlab.transform.FoldConstant(), wrong]"
+    )
+    try:
+        for _ in range(2):
+            shell.run_line_magic("passes", "net steps, FuseOps -r rec -q")
+            shell.run_line_magic("culprit", "net steps, FuseOps --seconds 5 -o found")
+            shell.run_line_magic("bisect", "rec -o named")
+            assert (shell.user_ns["found"].name, shell.user_ns["named"].event.name) == ("wrong", "wrong")
+        shell.user_ns["rec"].save(tmp_path / "rec")
+        assert type(shell.user_ns["rec"]).load(tmp_path / "rec").text() == shell.user_ns["rec"].text()
+        widget = shell.run_cell_magic("relay", 'living --live "steps"', NET)
+        assert "negative" in str(widget.recording.output)
+        shell.run_cell("_ = steps.pop()")
+        assert "negative" not in str(widget.recording.output)
+    finally:
+        for name in ("steps", "wrong"):
+            del shell.user_ns[name]
+
+
 def test_a_failing_pass_is_shown_and_raised_and_nothing_is_bound(shell):
     shell.run_cell(
         "from passlab import transform\n"
