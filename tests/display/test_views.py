@@ -8,6 +8,7 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
+import traitlets
 
 import passlab
 from passlab import IRModule, limits, relay
@@ -382,6 +383,23 @@ def test_a_failure_is_shown_alike_before_and_after_its_error_is_raised():
     after = failure_view(recording.failed)
     assert (after.text(), after.data()["frames"]) == (text, frames)
     assert len(frames) == 1
+
+
+def test_a_failure_shows_no_frame_of_a_library_that_calls_the_pass_back():
+    class Watched(traitlets.HasTraits):
+        value = traitlets.Int()
+
+    @module_pass(opt_level=0, name="Watching")
+    def watching(mod, ctx):
+        def look(change):
+            raise ValueError("no way")
+
+        watched = Watched()
+        watched.observe(look)
+        watched.value = 1
+
+    failure = failure_view(passlab.record(network(), [watching]).failed)
+    assert [frame.function for frame in failure.frames] == ["watching", "look"]
 
 
 def test_the_title_of_a_failure_is_what_was_raised_and_by_which_pass():

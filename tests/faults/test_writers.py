@@ -97,6 +97,7 @@ WRITERS: dict[str, Callable[[int, Path], Any]] = {
     "trace of passes": lambda state, path: trace_events(state).save(path),
     "page of a recording": lambda state, path: recording(state).to_html(path),
     "page without scripts": lambda state, path: recording(state).to_html(path, static=True),
+    "page of a run": lambda state, path: debugger(state).trace.to_html(path),
     "page of a dump": lambda state, path: read_text(DUMP * (2 + state)).to_html(path),
     "ONNX": lambda state, path: relay.to_onnx(net(state), path=path),
 }  # fmt: skip
@@ -461,18 +462,23 @@ def test_a_write_takes_no_look_through_the_folder(tmp_path: Path, monkeypatch: p
 def test_one_recording_is_the_same_page_in_every_process(tmp_path: Path) -> None:
     recording(1).save(tmp_path / "net.rec")
     script = (
-        "import sys\nfrom passlab.lab.recordings.recording import Recording\n"
-        "for name in sys.argv[2:]:\n    Recording.load(sys.argv[1]).to_html(name, static=name.endswith('static'))"
+        "import sys\nfrom passlab.lab.recordings.recording import Recording\nfrom tests.faults.test_writers import debugger\n"
+        "for name in sys.argv[2:]:\n    Recording.load(sys.argv[1]).to_html(name, static=name.endswith('static'))\n"
+        "    debugger(1).trace.to_html(f'{name}-run')"
     )
     for seed in ("1", "2"):
         names = [str(tmp_path / f"{seed}.{kind}") for kind in ("again", "static", "page")]
         command = [sys.executable, "-c", script, str(tmp_path / "net.rec"), *names]
         subprocess.run(command, check=True, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed})
+    timed = re.compile(rb'"micros":"[^"]*"')  # of a run: each process runs the program itself
     pages = {
-        path.suffix: {other.read_bytes() for other in tmp_path.glob(f"?{path.suffix}")} for path in tmp_path.glob("1.*")
+        path.suffix: {timed.sub(b"", other.read_bytes()) for other in tmp_path.glob(f"?{path.suffix}")}
+        for path in tmp_path.glob("1.*")
     }
-    assert {suffix: len(texts) for suffix, texts in pages.items()} == {".again": 1, ".static": 1, ".page": 1}
+    kinds = [f".{kind}{of}" for kind in ("again", "static", "page") for of in ("", "-run")]
+    assert {suffix: len(texts) for suffix, texts in pages.items()} == dict.fromkeys(kinds, 1)
     assert pages[".again"] == pages[".page"]
+    assert pages[".again-run"] == pages[".page-run"] == pages[".static-run"]
 
 
 TOGETHER = """
